@@ -112,6 +112,8 @@ class Network:
         if self.loss_type == "mse":
             target = x.reshape(len(x), -1) if self.to_input else labels
             return jnp.mean((output - target) ** 2), statistics
+        if self.loss_type != "cross_entropy":
+            raise ValueError(f"no loss.type {self.loss_type}")
         chosen = jnp.take_along_axis(jax.nn.log_softmax(output), labels[:, None], axis=1)
         return -jnp.mean(chosen), statistics
 

@@ -19,6 +19,9 @@ endif()
 target_compile_options(quern_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 # Clang warns of loops that it does not vectorise, where GCC is silent.
 target_compile_options(quern_warnings INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
+# Of -march=native on processors with AVX10 Clang 19 says that it means an impossible processor.
+target_compile_options(quern_warnings INTERFACE
+  $<$<AND:$<CXX_COMPILER_ID:Clang>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,19>>:-Wno-invalid-feature-combination>)
 # GCC notes an ABI change for 64-byte vectors; nothing of ours passes one between libraries.
 add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-psabi>)
 

@@ -64,6 +64,7 @@ network.init.only=
 network.init.rename=
 loss.type=
 loss.label_smoothing=
+loss.delta=
 optimizer.type=
 optimizer.lr=
 optimizer.momentum=

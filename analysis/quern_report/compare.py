@@ -27,8 +27,8 @@ def outcome(run):
             "test_rmse": last.get("test_rmse"), "test_r2": last.get("test_r2"),
             **{f"best_{key}": best.row[f"test_{key}"] if best else None for key in ("accuracy", "rmse", "loss")},
             "best_epoch": best.epoch if best else None, "kept": (best.file or "none") if best else None,
-            # Losses of other kinds cannot be compared.
-            "chosen_by": (best.key, json.dumps(run.recipe.get("loss"), default=str)) if best and best.is_of_recipe else None,
+            "loss": json.dumps(run.recipe.get("loss"), default=str),
+            "chosen_by": best.key if best and best.is_of_recipe else None,
             "seconds": sum(told) if told else None,
             "samples_per_s": statistics.median(speeds) if speeds else None, "done": run.done}
 
@@ -56,12 +56,20 @@ def best_of(values, better, show):
     return [key for key in values if show(values[key]) == best]
 
 
+NOT_RANKED = "The runs are not ranked: their losses are of different kinds."
+
+
+def are_of_other_losses(outcomes):
+    return len({one["loss"] for one in outcomes}) > 1
+
+
 def keys_of_ranking(outcomes):
-    """Those of MEASURES, the loss first where all recipes choose epochs by the same one."""
+    """Those of MEASURES, the loss first where all recipes choose epochs by it. Losses of different kinds are not compared."""
+    if are_of_other_losses(outcomes):
+        return [key for key in MEASURES if not key.endswith("_loss")]
     ways = {one["chosen_by"] for one in outcomes if one["best_epoch"] is not None}
-    by_loss = len(ways) == 1 and None not in ways and next(iter(ways))[0] == "test_loss"
     has_rmse = any(one["best_rmse"] is not None for one in outcomes)
-    return ["best_loss"] * (by_loss and not has_rmse) + list(MEASURES)
+    return ["best_loss"] * (ways == {"test_loss"} and not has_rmse) + list(MEASURES)
 
 
 def ranking(outcomes):
@@ -76,7 +84,7 @@ def ranking(outcomes):
 
 def told_of_best(labels, outcomes, key, best):
     if not best:
-        return ""
+        return NOT_RANKED if are_of_other_losses(outcomes) else ""
     if len(best) == 1:
         return f"Bold: the best run, {labels[best[0]]}."
     if len(best) == len(outcomes):
@@ -186,10 +194,11 @@ def sections_of(runs, settings=None, first=()):
     shown = list(range(len(runs)))
     if len(runs) > MOST_CURVES:
         key, _ = ranking(outcomes)
-        sign = -1 if key and MEASURES[key][2] is max else 1
-        shown = sorted((i for i in shown if key and outcomes[i][key] is not None),
-                       key=lambda i: sign * outcomes[i][key])[:MOST_CURVES]
-        blocks.append(Text(f"Curves: the {len(shown)} best of {len(runs)} runs."))
+        if key:
+            sign = -1 if MEASURES[key][2] is max else 1
+            shown = sorted((i for i in shown if outcomes[i][key] is not None), key=lambda i: sign * outcomes[i][key])
+        shown = shown[:MOST_CURVES]
+        blocks.append(Text(f"Curves: the {len(shown)} {'best' if key else 'first'} of {len(runs)} runs."))
     return [Section("Summary", blocks), *difference_section(runs, labels, settings),
             Section("Curves", figures([runs[i] for i in shown], [labels[i] for i in shown],
                                       [outcomes[i] for i in shown]))]

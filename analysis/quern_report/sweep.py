@@ -6,7 +6,7 @@ import statistics
 
 from . import conclusions, differences, forms, panels
 from .blocks import Figure, Section, Text
-from .compare import MEASURES, outcome, ranking, sections_of as compare_sections
+from .compare import MEASURES, NOT_RANKED, outcome, ranking, sections_of as compare_sections
 from .runlog import RunError
 
 MOST_NAMED = 8  # settings in a sentence
@@ -159,7 +159,8 @@ def sections_of(runs, settings, wanted=(), not_begun=()):
     key, _ = ranking(outcomes)
     tables = compare_sections(runs, settings, axes)
     if not axes or key is None:
-        why = "The runs differ in no setting." if not axes else "No run has completed an epoch."
+        why = ("The runs differ in no setting." if not axes else
+               NOT_RANKED if any(one["epochs"] for one in outcomes) else "No run has completed an epoch.")
         return [Section("Answers", [Text(why, True), *waiting]), *tables]
     cells, repeated = cells_of(runs, settings, outcomes, axes, key)
     texts = [Text(text) for text in [*answers(cells, axes, key), *conclusions.speeds(runs, settings, outcomes)]]

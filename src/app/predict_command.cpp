@@ -129,8 +129,8 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
     prediction_batches(options.batch, forward.grid().data().size(), samples.count);
     if (options.probabilities && !is_classifier)
       throw InputError(
-          "--probabilities is of classifiers, but the network was trained with loss.type = \"mse\" "
-          "(expected \"cross_entropy\"); its outputs are printed without it");
+          "--probabilities is of classifiers, but the network was trained with another loss.type "
+          "than \"cross_entropy\"; its outputs are printed without it");
   });
   run_on_root(comm, [&] {
     check_class_names(checkpoint.state()->class_names, samples.class_names,

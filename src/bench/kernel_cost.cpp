@@ -99,11 +99,11 @@ constexpr StepRow kStepRows[] = {
     {"quern::layers::gather_values", {0, 0, 2 * kFloat, 0, kFloat}},
     {"quern::layers::normalize", {0, 0, 2 * kFloat}},
     {"quern::loss::cross_entropy", {0, 2, 0}},  // prediction, its gradient
-    {"quern::loss::mse", {0, 3, 0}},            // and the target
-    {"quern::loss::mse_flat", {0, 3, 0}},
-    {"quern::loss::mse_tiles", {0, 3, 0}},         // the gradient in two halves
-    {"quern::loss::mse_pixels", {0, 2, 1, 0, 1}},  // the target a byte each
-    {"quern::loss::mse_lanes", {0, 3, 0}},
+    {"quern::loss::regression", {0, 3, 0}},     // and the target
+    {"quern::loss::regression_flat", {0, 3, 0}},
+    {"quern::loss::regression_tiles", {0, 3, 0}},         // the gradient in two halves
+    {"quern::loss::regression_pixels", {0, 2, 1, 0, 1}},  // the target a byte each
+    {"quern::loss::regression_lanes", {0, 3, 0}},
     {"quern::optim::adam", {7, 0, 0, 4}},            // reads 4, writes 3 of them
     {"quern::optim::sgd_momentum", {5, 0, 0, 3}},    // reads 3, writes 2
     {"quern::optim::sgd", {3, 0, 0, 2}},             // reads 2, writes 1

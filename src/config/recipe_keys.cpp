@@ -182,8 +182,13 @@ void add_loss(Keys& list) {
       list, "loss", [](auto& recipe) -> auto& { return recipe.loss; });
   keys.choice<LossType>(
           "type", &LossSpec::type,
-          {{"cross_entropy", LossType::cross_entropy}, {"mse", LossType::mse}},
-          "Cross entropy of the softmax for classes, or the mean squared error over all units")
+          {{"cross_entropy", LossType::cross_entropy},
+           {"mse", LossType::mse},
+           {"l1", LossType::l1},
+           {"huber", LossType::huber}},
+          "`cross_entropy`: of the softmax, for classes. For numbers the mean over all units, "
+          "`mse`: of the squared error; `l1`: of the absolute error; `huber`: of half the squared "
+          "error up to `loss.delta` and of a straight line beyond")
       .required();
   keys.number("label_smoothing", &LossSpec::label_smoothing, from_to(0, 1),
               "Share of the target that all classes get alike, so that the label has 1 - "
@@ -191,6 +196,11 @@ void add_loss(Keys& list) {
       .only_with("loss.type", {"cross_entropy"})
       .left_out_when("0.0")
       .defaults_to("`0.0`");
+  keys.number("delta", &LossSpec::delta, above_zero(),
+              "Errors up to this size count by half their square, larger ones by delta times "
+              "(their size - delta / 2); of normalized targets in units of `std`")
+      .only_with("loss.type", {"huber"})
+      .defaults_to("`1.0`");
 }
 
 void add_optimizer(Keys& list) {

@@ -68,15 +68,16 @@ void check_target(const Checker& check) {
   const DataSpec& data = check.recipe.data;
   const bool is_cross_entropy = check.recipe.loss.type == LossType::cross_entropy;
   const std::string target = check.text_of("data.target");
+  const std::string loss = check.text_of("loss.type");
   if (is_cross_entropy && data.target != TargetType::label) {
     check.report("data.target",
                  target + " contradicts loss.type = \"cross_entropy\", expected " + "\"label\"");
   } else if (!is_cross_entropy && data.target == TargetType::label) {
     const bool is_stated = check.is_stated("data.target");
     check.report(is_stated ? "data.target" : "loss.type",
-                 is_stated ? target + " contradicts loss.type = \"mse\", expected \"input\" or " +
-                                 "\"values\""
-                           : "\"mse\" compares numbers, expected with it data.target = \"input\" " +
+                 is_stated ? target + " contradicts loss.type = " + loss +
+                                 ", expected \"input\" or \"values\""
+                           : loss + " compares numbers, expected with it data.target = \"input\" " +
                                  std::string("or \"values\" (the default is \"label\")"));
   }
 }

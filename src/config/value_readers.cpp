@@ -139,11 +139,13 @@ bool read_choice(const toml::node& node, const ValueContext& context,
   const auto found = std::find(choices.begin(), choices.end(), value);
   index = static_cast<std::size_t>(found - choices.begin());
   if (found != choices.end()) return true;
-  std::string nearest = nearest_name(value, choices);
+  // Names of other programs first: "mae" is one, and only a letter away from "mse".
+  std::string nearest;
   for (const std::string_view meant : values_meant_by(value)) {
     if (!nearest.empty()) break;
     if (std::find(choices.begin(), choices.end(), meant) != choices.end()) nearest = meant;
   }
+  if (nearest.empty()) nearest = nearest_name(value, choices);
   const std::string hint = nearest.empty() ? "" : " (did you mean \"" + nearest + "\"?)";
   context.fail("\"" + printable_start(value) + "\" is unknown, expected " + list_choices(choices) +
                hint);

@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "linalg/block_sum.hpp"
 #include "loss/cross_entropy.hpp"
-#include "loss/mse.hpp"
+#include "loss/regression.hpp"
 
 namespace quern {
 
@@ -61,8 +61,9 @@ void Loss::add_rows(const ExecSpace& exec, const LossContext& step, const Gradie
 }
 
 std::unique_ptr<Loss> make_loss(const LossSpec& spec, const Shape& prediction) {
-  if (spec.type == LossType::mse) return std::make_unique<Mse>(prediction);
-  return std::make_unique<CrossEntropy>(prediction, spec.label_smoothing);
+  if (spec.type == LossType::cross_entropy)
+    return std::make_unique<CrossEntropy>(prediction, spec.label_smoothing);
+  return std::make_unique<RegressionLoss>(spec, prediction);
 }
 
 }  // namespace quern

@@ -17,8 +17,8 @@ namespace quern {
 /// What the prediction is compared with; each loss reads its own member.
 struct LossTarget {
   View<const std::int32_t> labels;  ///< cross entropy: class of every sample in memory
-  Activation values;                ///< mse: wanted prediction of every row, prediction's layout
-  /// mse, in place of values, where Loss::compares_pixels(): bytes [N, units]; of row r those of
+  Activation values;                ///< others: wanted prediction of every row, its layout
+  /// Or, in place of values, where Loss::compares_pixels(): bytes [N, units]; of row r those of
   /// sample_of_row(r), divided by 255.
   View<const std::uint8_t> pixels;
 };
@@ -92,7 +92,7 @@ class Loss {
 
   /// Per row of the last batch, [rows, kColumns]: the sample's own loss, not divided by the
   /// batch, and 1 if its largest prediction is the labelled class (the first largest counts; always
-  /// 0 for mse). Zero in empty rows.
+  /// 0 without labels). Zero in empty rows.
   ConstFloatView row_values() const { return row_values_; }
 
  protected:

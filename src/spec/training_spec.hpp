@@ -7,11 +7,12 @@
 
 namespace quern {
 
-enum class LossType { cross_entropy, mse };
+enum class LossType { cross_entropy, mse, l1, huber };
 
 struct LossSpec {
   LossType type = LossType::cross_entropy;
   double label_smoothing = 0;  ///< cross_entropy: share of the target that all classes get alike
+  double delta = 1;            ///< huber: larger errors count by their size, not by its square
   friend bool operator==(const LossSpec&, const LossSpec&) = default;
 };
 

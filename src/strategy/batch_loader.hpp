@@ -26,7 +26,7 @@ struct LoadedBatch {
   View<std::int64_t> sample_of_row;  ///< -1: none
   View<std::int64_t> place_of_row;   ///< in the arrays of samples, of a streamed set
   View<Window> window_of_row;        ///< none unless the recipe augments
-  Activation target;  ///< mse: what the prediction should be, in its layout; unset with pixels
+  Activation target;  ///< what the prediction should be, in its layout; unset with pixels
 
   View<const std::int64_t> places(const Samples& samples) const {
     return samples.stream ? place_of_row : sample_of_row;

@@ -37,6 +37,8 @@ Model::Model(const Recipe& recipe, const StagePlace& place, const TensorSlices& 
       networks_(build_stages(recipe, kernels_of(recipe), *loss_, place, slices)),
       loader_(recipe, place, network(), whole(), *loss_) {
   if (network().relu_left_to_loss()) loss_->apply_input_relu();
+  if (compares_targets() && recipe.loss.type != LossType::mse)
+    squared_error_ = make_loss({.type = LossType::mse}, whole().output_shape());
 }
 
 void Model::allocate(const BatchLimit& most, const StateMemory& memory, int in_flight) {
@@ -46,7 +48,10 @@ void Model::allocate(const BatchLimit& most, const StateMemory& memory, int in_f
     in_flight_.push_back(
         loader_.allocate_batch(most, batch > 0 ? &in_flight_.front().activations : nullptr));
   }
-  if (place_.is_last()) loss_->allocate(most.rows);
+  if (place_.is_last()) {
+    loss_->allocate(most.rows);
+    if (squared_error_) squared_error_->allocate(most.rows);
+  }
   // Kernels read whole vectors: slack after the last tensor.
   constexpr std::int64_t kSlack = 8 * kLanes;
   const std::int64_t size = network().table().block_size();
@@ -165,6 +170,15 @@ void Model::compute_loss(const ExecSpace& exec, const StepContext& step, const S
 
 void Model::restore_units(const ExecSpace& exec, const Samples& samples, int batch) const {
   loader_.restore_units(exec, samples, in_flight(batch));
+}
+
+void Model::compute_squared_error(const ExecSpace& exec, const StepContext& step,
+                                  const Samples& samples, const GradientSums& sums,
+                                  std::int64_t offset) const {
+  if (!place_.is_last()) return;
+  const Loss& loss = squared_error_ ? *squared_error_ : *loss_;
+  loss.compute(exec, loss_context(step, samples, 0), activations().output(),
+               loader_.target_of(samples, in_flight(0)), {}, sums, offset);
 }
 
 void Model::backward(const ExecSpace& exec, const StepContext& step,

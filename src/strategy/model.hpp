@@ -71,6 +71,9 @@ class Model {
   /// Is the output compared with targets that come with the samples (data.target = "values")?
   bool compares_targets() const { return loader_.target() == TargetType::values; }
   bool normalizes_targets() const { return loader_.normalizes_targets(); }
+  /// Where compares_targets(): is their mean squared error, in the units that they come in, another
+  /// number than the loss?
+  bool has_own_squared_error() const { return normalizes_targets() || squared_error_; }
 
   /// Of the batch that it is working on: which sample each row has, -1 for none.
   View<const std::int64_t> sample_of_row(int batch = 0) const {
@@ -110,10 +113,15 @@ class Model {
   void compute_loss(const ExecSpace& exec, const StepContext& step, const Samples& samples,
                     const GradientSums& sums, std::int64_t offset, int batch = 0) const;
 
-  /// After forward in evaluation, where normalizes_targets() and on the last stage: puts the
-  /// outputs back into the units of the targets, and the targets, if the samples have any, as they
-  /// are. compute_loss() is in these units from then on; nothing can follow in backward.
+  /// After forward in evaluation, where normalizes_targets() and on the last stage (else it does
+  /// nothing): puts the outputs back into the units of the targets, and the targets, if the samples
+  /// have any, as they are. Losses are in these units from then on; nothing can follow in backward.
   void restore_units(const ExecSpace& exec, const Samples& samples, int batch = 0) const;
+
+  /// The mean squared error in evaluation, where compares_targets(), as compute_loss() adds the
+  /// loss. Nothing but on the last stage.
+  void compute_squared_error(const ExecSpace& exec, const StepContext& step, const Samples& samples,
+                             const GradientSums& sums, std::int64_t offset) const;
 
   /// Network::backward; waits for the gradient from the next stage, and hands the stage before its
   /// own.
@@ -138,6 +146,7 @@ class Model {
   StagePlace place_;
   TensorSlices slices_;
   std::unique_ptr<Loss> loss_;
+  std::unique_ptr<Loss> squared_error_;  // where that of targets is not the loss
   StageNetworks networks_;
   BatchLoader loader_;
   int max_rows_ = 0;

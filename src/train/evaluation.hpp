@@ -16,8 +16,7 @@ struct Evaluation {
   /// Of these targets: the mean over their units of the variance over the samples. 0 where they are
   /// all equal.
   double target_variance = 0;
-  /// The mean squared error in the units that the targets come in: where they are not normalized,
-  /// the loss.
+  /// The mean squared error in the units that the targets come in, whatever the loss.
   double squared_error = 0;
   double accuracy() const { return static_cast<double>(correct) / static_cast<double>(samples); }
   /// Of targets: root of the mean squared error over samples and units.

@@ -19,11 +19,11 @@ Evaluator::Evaluator(const ProcessGrid& grid, Model& model, const Samples& sampl
       model_(model),
       samples_(samples),
       batches_(batches),
-      num_sums_(model.normalizes_targets() ? 2 * Loss::kColumns : Loss::kColumns),
+      num_sums_(model.has_own_squared_error() ? 2 * Loss::kColumns : Loss::kColumns),
       reducer_(make_reducer(grid.data(), transports.data, num_sums_, SumOrder::tree)),
       scalars_("quern::train::evaluation_scalars"),
       metric_sums_("quern::train::evaluation_metric_sums"),
-      restored_sums_("quern::train::evaluation_restored_sums"),
+      error_sums_("quern::train::evaluation_error_sums"),
       host_flags_("quern::train::evaluation_host_flags"),
       target_variance_(model.compares_targets() ? variance_of_targets(grid.world(), samples) : 0) {
   expect(batches.num_samples == samples.count, "batches of these samples");
@@ -54,7 +54,7 @@ Evaluation Evaluator::run(const ExecSpace& exec,
   const Sampling sampling{.windows = samples_.stream ? samples_.stream->plan() : WindowPlan{}};
   set_position(scalars_, 0, 0, epoch, 0);
   reset_metric_sums(exec, metric_sums_);
-  reset_metric_sums(exec, restored_sums_);
+  reset_metric_sums(exec, error_sums_);
   std::int64_t done = 0;
   while (done < samples_.count) {
     const bool is_last = batches_.is_short(done);
@@ -71,17 +71,17 @@ Evaluation Evaluator::run(const ExecSpace& exec,
       model_.forward(exec, step, samples_);
       model_.compute_loss(exec, step, samples_, sums, 0);
       if (after_piece) after_piece(piece.plan);
-      if (model_.normalizes_targets()) {
+      if (model_.has_own_squared_error()) {
         model_.restore_units(exec, samples_);
-        model_.compute_loss(exec, step, samples_, sums, Loss::kColumns);
+        model_.compute_squared_error(exec, step, samples_, sums, Loss::kColumns);
       }
       if (pieces.size() > 1) merge_sums(exec, reducer_->partial_sums(), num_sums_, piece.sums);
     }
     const ReducedGradient sums =
         reducer_->reduce(exec, is_last ? last_reduction_ : full_reduction_);
-    if (model_.normalizes_targets()) {
+    if (model_.has_own_squared_error()) {
       add_batch_loss(exec, Kokkos::subview(sums.total, std::pair(Loss::kColumns, num_sums_)),
-                     restored_sums_);
+                     error_sums_);
     }
     end_batch(exec, scalars_, plan.samples(), sums.total, {}, metric_sums_, host_flags_);
     done += plan.samples();
@@ -89,8 +89,7 @@ Evaluation Evaluator::run(const ExecSpace& exec,
   wait(exec);
   const int last_stage = grid_.shape().pipeline - 1;
   const MetricSums sums = broadcast_value(grid_.pipeline(), read_scalar(metric_sums_), last_stage);
-  const MetricSums restored =
-      broadcast_value(grid_.pipeline(), read_scalar(restored_sums_), last_stage);
+  const MetricSums error = broadcast_value(grid_.pipeline(), read_scalar(error_sums_), last_stage);
   const auto count = static_cast<double>(sums.samples);
   const double loss = sums.loss_sum / count;
   return {.samples = sums.samples,
@@ -98,7 +97,7 @@ Evaluation Evaluator::run(const ExecSpace& exec,
           .correct = sums.correct,
           .has_targets = model_.compares_targets(),
           .target_variance = target_variance_,
-          .squared_error = model_.normalizes_targets() ? restored.loss_sum / count : loss};
+          .squared_error = model_.has_own_squared_error() ? error.loss_sum / count : loss};
 }
 
 }  // namespace quern

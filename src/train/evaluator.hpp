@@ -48,13 +48,13 @@ class Evaluator {
   BatchPlan last_;
   std::vector<BatchPiece> full_pieces_;
   std::vector<BatchPiece> last_pieces_;
-  int num_sums_;  // of a batch: loss and correct answers, where targets are normalized twice
+  int num_sums_;  // of a batch: loss and correct answers, and perhaps squared errors
   std::unique_ptr<GradientReducer> reducer_;
   ReductionPlan full_reduction_{};
   ReductionPlan last_reduction_{};
   StepScalarsView scalars_;
   MetricSumsView metric_sums_;
-  MetricSumsView restored_sums_;  // of the losses in the units of the targets
+  MetricSumsView error_sums_;  // of the squared errors, in the units of the targets
   HostFlagsView host_flags_;
   std::int64_t evaluations_ = 0;  // of a streamed set
   double target_variance_;

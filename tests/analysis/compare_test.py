@@ -61,6 +61,18 @@ class CompareTest(ReportCase):
         shown = self.page(self.folder / self.report("sweep", *runs)[0].strip())
         self.assertIn("loss.scale = 1.0 is best: test RMSE 20.00.", shown)
 
+    def test_losses_of_different_kinds_rank_nothing(self):
+        """Those of auto-encoders, which have no RMSE."""
+        runs = [write_run(self.folder / f"r{i}", make_records(with_accuracy=False), extra=f"[loss]\ndelta = {0.1 * i}\n")
+                for i in range(1, 10)]
+        out = self.report("compare", *runs)[0].strip()
+        shown = self.page(self.folder / out)
+        self.assertIn("The runs are not ranked: their losses are of different kinds.", shown)
+        self.assertIn("Curves: the 7 first of 9 runs.", shown)
+        self.assertNotIn("Bold", shown)
+        shown = self.page(self.folder / self.report("sweep", *runs)[0].strip())
+        self.assertIn("The runs are not ranked", shown)
+
     def test_one_is_too_few(self):
         run = run_of(self.folder / "a", 0.7)
         for command in ("compare", "sweep"):

@@ -97,6 +97,10 @@ def build_loss(recipe):
     loss = recipe["loss"]
     if loss["type"] == "mse":
         return nn.MSELoss()
+    if loss["type"] == "l1":
+        return nn.L1Loss()
+    if loss["type"] == "huber":
+        return nn.HuberLoss(delta=loss.get("delta", 1.0))
     return nn.CrossEntropyLoss(label_smoothing=loss.get("label_smoothing", 0.0))
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quern against PyTorch: outputs, gradients, weights and losses of twelve recipes.
+// Quern against PyTorch: outputs, gradients, weights and losses of fourteen recipes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -119,6 +119,14 @@ TEST(GoldenTraining, AdamWWithClipping) {
 
 TEST(GoldenTraining, LabelSmoothingAndLinearLayersWithoutBias) {
   follow("label-smoothing", {1e-6, 2e-6, 2e-6, 2e-6});
+}
+
+TEST(GoldenTraining, AbsoluteErrors) {
+  follow("l1", {1e-6, 2e-6, 2e-6, 2e-6});
+}
+
+TEST(GoldenTraining, HuberLoss) {
+  follow("huber", {1e-6, 2e-6, 2e-6, 2e-6});
 }
 
 TEST(GoldenTraining, LarsWithNesterovMomentumAndDecayOfWeightsAlone) {

@@ -197,6 +197,15 @@ class StatusTest(LocalCase):
         self.assertIn("loss 0.5, test rmse 30, r2 0.75 (epoch 4)", text)
         self.assertIn("evaluated: loss 0.25, rmse 12.5, r2 0.875\n", text)
 
+    def test_losses_of_different_kinds_are_not_compared(self):
+        for trial, settings in enumerate(("loss.delta=0.1 seed=1", "loss.delta=1.0 seed=1")):
+            self.write(f"sweep/trial-{trial}/metrics.jsonl", '{"kind":"eval","epoch":4,"step":40,"loss":0.5}\n')
+            self.write(f"sweep/trial-{trial}/recipe.toml", "")
+            self.write(f"sweep/trial-{trial}/job/trial", settings + "\n")
+        self.assertIsNone(self.facts_of("sweep")["best"])
+        self.write("sweep/trial-1/job/trial", "loss.delta=0.1 seed=2\n")
+        self.assertEqual(self.facts_of("sweep")["best"], {"trial": 0, "by": "test loss", "value": 0.5})
+
     def test_plans(self):
         done = self.submit("local", "scaling", "RECIPE=toy.toml", "RUN_DIR=study", "NODE_LIST=1", "BATCH=64",
                            "STEPS=2", "ROUNDS=1")

@@ -38,8 +38,8 @@ inline Recipe every_layer(const std::vector<std::string>& more) {
   return image_recipe(8, sets);
 }
 
-/// LeNet, all layers and a network that branches, with every optimizer, both losses, clipping, both
-/// orders of sums, a batch in pieces and images at random windows.
+/// LeNet, all layers and a network that branches, with every optimizer, losses of classes and of
+/// numbers, clipping, both orders of sums, a batch in pieces and images at random windows.
 inline std::vector<Recipe> step_recipes() {
   return {shipped_recipe("lenet-fashion"),
           every_layer({}),

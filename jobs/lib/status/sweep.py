@@ -87,8 +87,11 @@ def state_of(training, task):
 
 
 def best(listed):
-    """The best trial that did not give up: its number, by what, and the value."""
+    """The best trial that did not give up: its number, by what, and the value. None by losses of different kinds."""
+    kinds = {tuple(re.findall(r"(?:^|\s)(loss[.=]\S*)", trial["settings"])) for trial in listed}
     for name, value_of, choose in MEASURES:
+        if name.endswith("loss") and len(kinds) > 1:
+            continue
         values = [(value_of(trial["training"]), trial["trial"]) for trial in listed if not trial["training"].gave_up]
         values = [(value, number) for value, number in values if value is not None]
         if values:

@@ -67,6 +67,7 @@ struct Pair {
   friend Pair operator+(Pair a, Pair b) { return {a.low + b.low, a.high + b.high}; }
   friend Pair operator-(Pair a, Pair b) { return {a.low - b.low, a.high - b.high}; }
   friend Pair operator*(Pair a, Pair b) { return {a.low * b.low, a.high * b.high}; }
+  friend Pair operator*(Pair a, float b) { return {a.low * b, a.high * b}; }
   Pair& operator+=(Pair b) {
     low += b.low;
     high += b.high;
@@ -242,6 +243,25 @@ inline Register relu_backward(Register mask, Register v) {
 template <class Half>
 inline Pair<Half> relu_backward(Pair<Half> mask, Pair<Half> v) {
   return {relu_backward(mask.low, v.low), relu_backward(mask.high, v.high)};
+}
+
+/// 1, -1 or 0 by the sign of v; what is not a number stays so.
+inline Register sign(Register v) {
+  return v > 0 ? Register{} + 1.0f : (v < 0 ? Register{} - 1.0f : v);
+}
+template <class Half>
+inline Pair<Half> sign(Pair<Half> v) {
+  return {sign(v.low), sign(v.high)};
+}
+
+/// v, at most limit and at least -limit; what is not a number stays so.
+inline Register clamp(Register v, float limit) {
+  const Register most = Register{} + limit;
+  return v > most ? most : (v < -most ? -most : v);
+}
+template <class Half>
+inline Pair<Half> clamp(Pair<Half> v, float limit) {
+  return {clamp(v.low, limit), clamp(v.high, limit)};
 }
 
 // Of AVX-512 by name: the compiler would make vectors of masks, and masks of them again.

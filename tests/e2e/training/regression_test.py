@@ -55,7 +55,7 @@ class RegressionTest(training.TrainingTest):
             np.testing.assert_array_equal(file["values"][()], array)
         done = self.quern("predict", "alone", "--images", self.data / "test-inputs.npy", "--probabilities")
         self.assertEqual(done.code, 2, done)
-        self.assertIn("--probabilities is of classifiers", done.err)
+        self.assertIn("--probabilities is of classifiers, but the network was trained with another loss.type", done.err)
         targets = np.load(self.data / "test-targets.npy").astype(float)
         error = np.mean((outputs - targets) ** 2)
         self.assertAlmostEqual(last["loss"], error, delta=1e-5 * error)
@@ -74,6 +74,39 @@ class RegressionTest(training.TrainingTest):
         self.assertEqual(found[1:], found[:1] * 2)
         done = self.quern("evaluate", "alone", "--data", self.data / "test")
         self.assertRegex(done.out, r"loss \d+\.\d{6}  rmse 1\.\d{6}  r2 0\.9\d{5}  \(2000 samples\)\n")
+
+    def check_loss(self, name, loss, cost, normalize):
+        """`cost`: of errors, in the units that the network learns."""
+        sets = [loss, f"data.normalize_targets={normalize}", "train.epochs=2"]
+        self.train("regression-toy", name, *sets)
+        for way, ranks, *parallel in (("two", 2), ("pieces", 1, "parallel.micro_batches=2"),
+                                      ("stages", 2, "parallel.pipeline=2", "parallel.micro_batches=2")):
+            self.train("regression-toy", f"{name}-{way}", *sets, *parallel, ranks=ranks)
+            self.assert_same_run(f"{name}-{way}", name)
+        _, outputs = self.predicted(name, self.data / "test-inputs.npy")
+        targets = np.load(self.data / "test-targets.npy").astype(float)
+        unit = np.std(np.load(self.data / "train-targets.npy").astype(float)) if normalize == "dataset" else 1
+        errors = outputs - targets
+        last = metrics(self.folder / name, "eval")[-1]
+        expected = np.mean(cost(errors / unit))
+        self.assertAlmostEqual(last["loss"], expected, delta=1e-5 * expected)
+        # In the targets' own units, and of squares, whatever the loss.
+        self.assertAlmostEqual(last["rmse"], math.sqrt(np.mean(errors ** 2)), places=5)
+        self.assertAlmostEqual(last["r2"], 1 - np.mean(errors ** 2) / np.var(targets), places=6)
+        done = self.quern("evaluate", name, "--data", self.data / "test", "--json", ranks=2)
+        for key in ("loss", "rmse", "r2"):
+            self.assertEqual(json.loads(done.out)[key], last[key])
+
+    def test_absolute_errors(self):
+        for normalize in ("none", "dataset"):
+            self.check_loss(f"l1-{normalize}", "loss.type=l1", np.abs, normalize)
+
+    def test_huber_loss(self):
+        def cost(errors):
+            sizes = np.abs(errors)
+            return np.where(sizes <= 0.7, sizes ** 2 / 2, 0.7 * (sizes - 0.35))
+        for normalize in ("none", "dataset"):
+            self.check_loss(f"huber-{normalize}", "loss={type=\"huber\", delta=0.7}", cost, normalize)
 
     def test_stops_and_goes_on(self):
         flat = "optimizer.schedule.type=constant"

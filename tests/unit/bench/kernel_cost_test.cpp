@@ -167,7 +167,7 @@ TEST(StepKernelCost, CountsAnArrayThatIsReadAndWrittenOnceInTheWorkingSet) {
   EXPECT_EQ(floats("quern::optim::sgd"), 2 * 1000);
   EXPECT_EQ(floats("quern::optim::lamb_direction"), 5 * 1000);
   EXPECT_EQ(floats("quern::optim::clip_chunks"), 1000);
-  EXPECT_EQ(floats("quern::loss::mse"), 3 * 8 * 3);
+  EXPECT_EQ(floats("quern::loss::regression"), 3 * 8 * 3);
   EXPECT_EQ(floats("quern::optim::adam_factors"), 0);
 }
 
@@ -186,7 +186,7 @@ TEST(KernelShape, SaysWhatTheKernelWorksOn) {
   const StepInfo step{Shape{1, 4, 5}, Shape{3}, 1000};
   EXPECT_EQ(layer_kernel_shape(dense(), 10), "10 x [7] -> [3]");
   EXPECT_EQ(step_kernel_shape("quern::layers::gather_images", step, 8), "8 x [1, 4, 5]");
-  EXPECT_EQ(step_kernel_shape("quern::loss::mse_flat", step, 8), "8 x [3]");
+  EXPECT_EQ(step_kernel_shape("quern::loss::regression_flat", step, 8), "8 x [3]");
   EXPECT_EQ(step_kernel_shape("quern::optim::adam", step, 8), "1000");
   EXPECT_EQ(step_kernel_shape("quern::strategy::end_batch", step, 8), "");
 }

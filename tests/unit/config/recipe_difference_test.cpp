@@ -55,6 +55,10 @@ TEST(RecipeDifference, WhatMattersIsNamed) {
             "optimizer.schedule.warmup_epochs");
   EXPECT_EQ(difference_of({"network.layers.fc1.bias=false"}), "network.layers[4].bias");
   EXPECT_EQ(difference_of({"loss.label_smoothing=0.1"}), "loss.label_smoothing");
+  const auto with_huber = [](const char* delta) {
+    return with({"data.target=input", std::string("loss={type=\"huber\", delta=") + delta + "}"});
+  };
+  EXPECT_EQ(keys_of(with_huber("1.0"), with_huber("2.0")), "loss.delta");
   EXPECT_EQ(difference_of({"train.determinism=fast"}), "train.determinism");
   EXPECT_EQ(difference_of({"train.determinism=fast", "train.precision=tf32"}),
             "train.determinism train.precision");

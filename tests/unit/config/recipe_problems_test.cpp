@@ -52,7 +52,7 @@ TEST(MissingKeys, AreAllNamed) {
             "r.toml: data.train: missing, expected string\n"
             "r.toml: network.input: missing, expected [channels, height, width] or [features]\n"
             "r.toml: network.layers: missing, expected array of tables\n"
-            "r.toml: loss.type: missing, expected \"cross_entropy\" or \"mse\"\n"
+            "r.toml: loss.type: missing, expected \"cross_entropy\", \"mse\", \"l1\" or \"huber\"\n"
             "r.toml: optimizer.type: missing, expected \"sgd\", \"adam\", \"adamw\", "
             "\"lars\" or \"lamb\"\n"
             "r.toml: optimizer.lr: missing, expected number > 0\n"
@@ -215,6 +215,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"\"cross_entropy\"", "\"mse\"",
                  "r.toml:18: loss.type: \"mse\" compares numbers, expected with it data.target = "
                  "\"input\" or \"values\" (the default is \"label\")"},
+        BadValue{"\"cross_entropy\"", "\"huber\"",
+                 "r.toml:18: loss.type: \"huber\" compares numbers, expected with it data.target = "
+                 "\"input\" or \"values\" (the default is \"label\")"},
+        BadValue{"\"cross_entropy\"", "\"cross_entropy\"\ndelta = 0.5",
+                 "r.toml:19: loss.delta: applies only to loss.type = \"huber\"; here it is "
+                 "\"cross_entropy\" (known: type, label_smoothing)"},
         BadValue{"[data]\n", "[data]\ntarget = \"input\"\n",
                  "r.toml:4: data.target: \"input\" contradicts loss.type = \"cross_entropy\", "
                  "expected \"label\""},
@@ -302,6 +308,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"\"relu\"", "\"relu\", input = \"relu1\"",
                  "r.toml:11: network.layers[1].input: \"relu1\" is this layer itself, expected an "
                  "earlier one"}));
+
+TEST(BadValues, ADeltaOfZero) {
+  const std::string huber = small_recipe("\"cross_entropy\"", "\"huber\"\ndelta = 0");
+  EXPECT_EQ(
+      error_of(replaced(huber, "[data]\n", "[data]\ntarget = \"input\"\n")),
+      "r.toml:20: loss.delta: 0.0 is out of range, expected a number > 0 (as a 32-bit float)");
+}
 
 TEST(Contradictions, MseWithAStatedLabel) {
   const std::string mse = small_recipe("\"cross_entropy\"", "\"mse\"");

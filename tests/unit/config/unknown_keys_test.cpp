@@ -58,5 +58,14 @@ TEST(UnknownKeys, AQuotedDotDoesNotMakeAPath) {
               StartsWith("r.toml:1: optimizer.lr: unknown key"));
 }
 
+TEST(UnknownValues, MayBeThoseOfOtherProgramsWhateverElseIsNear) {
+  for (const auto& [theirs, ours] :
+       {std::pair("mae", "l1"), std::pair("l1_loss", "l1"), std::pair("smooth_l1", "huber"),
+        std::pair("huber_loss", "huber"), std::pair("mse_loss", "mse"), std::pair("mze", "mse")}) {
+    EXPECT_THAT(error_of(small_recipe("\"cross_entropy\"", std::string("\"") + theirs + "\"")),
+                HasSubstr(std::string("did you mean \"") + ours + "\"?"));
+  }
+}
+
 }  // namespace
 }  // namespace quern

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "linalg/reference/block_sum.hpp"
@@ -18,6 +19,16 @@ struct LossResult {
   std::vector<float> sums;  ///< [partial sums, stride]
   Activation gradient;
 };
+
+/// One for each error function. Errors of random_values() lie on both sides of delta.
+inline std::vector<LossSpec> regression_losses() {
+  return {{.type = LossType::mse}, {.type = LossType::l1}, {.type = LossType::huber, .delta = 0.4}};
+}
+
+inline std::string name_of(const LossSpec& loss) {
+  if (loss.type == LossType::l1) return "l1";
+  return loss.type == LossType::huber ? "huber" : "mse";
+}
 
 inline constexpr std::int64_t kSumStride = 5;
 inline constexpr std::int64_t kSumOffset = 2;

@@ -119,7 +119,7 @@ TEST(Model, AnAutoEncoderIsTrainedByPixelsAsByTheirValues) {
     const bool in_bf16 = choice != std::string("train.precision=fp32");
     EXPECT_EQ(runs("quern::layers::linear_forward_with_loss"), is_alone && in_bf16) << choice;
     const bool may_read_pixels = choice == std::string("train.precision=bf16");
-    EXPECT_EQ(runs("quern::loss::mse_pixels"),
+    EXPECT_EQ(runs("quern::loss::regression_pixels"),
               may_read_pixels && flat_layout() == Layout::cn16c && !is_alone)
         << choice;
   }

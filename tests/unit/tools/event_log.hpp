@@ -30,7 +30,7 @@ class EventLog {
   std::vector<Event> take();
 };
 
-/// "kernel 'quern::loss::mse_flat'", for messages.
+/// "kernel 'quern::loss::regression_flat'", for messages.
 std::string to_string(const Event& event);
 
 /// The number that events of this instance carry.

@@ -3,7 +3,7 @@
 
 #include "base/ceil_div.hpp"
 #include "linalg/host/pixels.hpp"
-#include "loss/host/mse_tiles.hpp"
+#include "loss/host/regression_tiles.hpp"
 #include "tensor/chunks.hpp"
 #include "tensor/parallel_for.hpp"
 
@@ -11,21 +11,24 @@ namespace quern::host {
 
 namespace {
 
-struct MseArrays : MseRows {
+struct RegressionArrays : RegressionRows {
   const float* prediction;
   float* d_prediction;  ///< or null
 
   /// Overwrites dx, which may be x; `factor` as of derivative_factor(), of each lane. Zero where it
   /// is zero, whatever an empty row holds. What all lanes share is asked outside of the loops:
   /// inside, GCC 12 builds the mask of a vector from it bit by bit.
-  void set_derivatives(const float* x, const float* t, const float* factor, float* dx) const {
+  template <class Error>
+  void set_derivatives(const Error& error, const float* x, const float* t, const float* factor,
+                       float* dx) const {
     if (after_relu) {
       QUERN_VECTORIZE
       for (int l = 0; l < kLanes; ++l)
-        dx[l] = ((factor[l] == 0) | (x[l] <= 0)) ? 0 : factor[l] * (x[l] - t[l]);
+        dx[l] = ((factor[l] == 0) | (x[l] <= 0)) ? 0 : factor[l] * error.slope(x[l] - t[l]);
     } else {
       QUERN_VECTORIZE
-      for (int l = 0; l < kLanes; ++l) dx[l] = factor[l] == 0 ? 0 : factor[l] * (x[l] - t[l]);
+      for (int l = 0; l < kLanes; ++l)
+        dx[l] = factor[l] == 0 ? 0 : factor[l] * error.slope(x[l] - t[l]);
     }
   }
 };
@@ -94,8 +97,9 @@ struct PixelTarget {
 /// Some rows in nc or cn16c: lane l of a row sums the units l, l + 16, ..., then the lanes are
 /// added as a tree. The rows go through the units side by side: a processor fetches ahead along a
 /// panel, not from panel to panel.
-template <class Target>
-struct MseFlat : MseArrays {
+template <class Error, class Target>
+struct RegressionFlat : RegressionArrays {
+  Error error;
   Target target;
   ActivationIndex at;
   int num_rows;
@@ -139,18 +143,21 @@ struct MseFlat : MseArrays {
   /// Sixteen units of a row; padding counts as 0 - 0. Zero where the factor is, whatever an empty
   /// row holds.
   void add(simd::Vector x, simd::Vector t, float* dx, float factor, float* sum) const {
-    const simd::Vector error = x - t;
-    simd::store(sum, simd::load(sum) + error * error);
+    const simd::Vector e = x - t;
+    const simd::Vector slope = slopes(error, e);
+    simd::store(sum, simd::load(sum) + error.cost(e, slope));
     if (!dx) return;
     simd::Vector d{};
-    if (factor != 0) d = simd::broadcast(factor) * error;
+    if (factor != 0) d = simd::broadcast(factor) * slope;
     if (after_relu) d = simd::relu_backward(x, d);
     simd::store(dx, d);
   }
 };
 
 /// One group of 16 rows in nchw16n: every lane sums its own units in order.
-struct MseLanes : MseArrays {
+template <class Error>
+struct RegressionLanes : RegressionArrays {
+  Error error;
   const float* target;
 
   void operator()(std::int64_t group) const {
@@ -161,10 +168,11 @@ struct MseLanes : MseArrays {
     for (std::int64_t i = begin; i < begin + std::int64_t{units} * kLanes; i += kLanes) {
       QUERN_VECTORIZE
       for (int l = 0; l < kLanes; ++l) {
-        const float error = prediction[i + l] - target[i + l];
-        sum[l] += error * error;
+        const float e = prediction[i + l] - target[i + l];
+        sum[l] += error.cost(e, error.slope(e));
       }
-      if (d_prediction) set_derivatives(prediction + i, target + i, factor, d_prediction + i);
+      if (d_prediction)
+        set_derivatives(error, prediction + i, target + i, factor, d_prediction + i);
     }
     for (int l = 0; l < kLanes; ++l) set_value(group * kLanes + l, sum[l]);
   }
@@ -174,41 +182,55 @@ bool is_in_tiles(const Activation& d_prediction) {
   return d_prediction.layout == Layout::tiles && !d_prediction.empty();
 }
 
-template <class Target>
-void launch_flat(const ExecSpace& exec, const char* label, const MseArrays& arrays,
-                 const Target& target, const Activation& prediction) {
+template <class Error, class Target>
+void launch_flat(const ExecSpace& exec, const char* label, const RegressionArrays& arrays,
+                 const Error& error, const Target& target, const Activation& prediction) {
   const int item_rows = std::min(kMaxRows, ceil_div(prediction.rows, exec.concurrency()));
-  const MseFlat<Target> kernel{arrays, target, ActivationIndex(prediction), prediction.rows,
-                               item_rows};
+  const RegressionFlat<Error, Target> kernel{
+      arrays, error, target, ActivationIndex(prediction), prediction.rows, item_rows};
   quern::parallel_for(label, RangePolicy(exec, 0, kernel.num_items()), kernel);
+}
+
+constexpr const char* kPixelsLabel = "quern::loss::regression_pixels";
+
+template <class Error>
+void evaluate(const ExecSpace& exec, const LossContext& step, const Error& error,
+              const Activation& prediction, const LossTarget& target,
+              const Activation& d_prediction, const FloatView& values, bool after_relu) {
+  const bool pixels = target.pixels.extent(0) > 0;
+  if (is_in_tiles(d_prediction)) {
+    RegressionTiles<Error> tiles(error);
+    tiles.begin(step, target, d_prediction, values, after_relu);
+    tiles.read_all(exec, pixels ? kPixelsLabel : "quern::loss::regression_tiles", prediction);
+    return;
+  }
+  const int units = prediction.shape.units();
+  const float* const wanted = target.values.data.data();
+  const RegressionArrays arrays{
+      {values.data(), step.sample_of_row, step.scalars, units, Error::kFactor, after_relu},
+      prediction.data.data(),
+      d_prediction.data.data()};
+  if (prediction.layout == Layout::nchw16n) {
+    quern::parallel_for("quern::loss::regression_lanes",
+                        RangePolicy(exec, 0, prediction.rows / kLanes),
+                        RegressionLanes<Error>{arrays, error, wanted});
+  } else if (pixels) {
+    const PixelTarget bytes{target.pixels.data(), step.sample_of_row.data(), units};
+    launch_flat(exec, kPixelsLabel, arrays, error, bytes, prediction);
+  } else {
+    launch_flat(exec, "quern::loss::regression_flat", arrays, error, ValueTarget{wanted, units},
+                prediction);
+  }
 }
 
 }  // namespace
 
-void mse(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
-         const LossTarget& target, const Activation& d_prediction, const FloatView& values,
-         bool after_relu) {
-  const int units = prediction.shape.units();
-  const float* const wanted = target.values.data.data();
-  const bool pixels = target.pixels.extent(0) > 0;
-  if (is_in_tiles(d_prediction)) {
-    MseTiles tiles;
-    tiles.begin(step, target, d_prediction, values, after_relu);
-    tiles.read_all(exec, pixels ? "quern::loss::mse_pixels" : "quern::loss::mse_tiles", prediction);
-    return;
-  }
-  const MseArrays arrays{{values.data(), step.sample_of_row, step.scalars, units, after_relu},
-                         prediction.data.data(),
-                         d_prediction.data.data()};
-  if (prediction.layout == Layout::nchw16n) {
-    quern::parallel_for("quern::loss::mse_lanes", RangePolicy(exec, 0, prediction.rows / kLanes),
-                        MseLanes{arrays, wanted});
-  } else if (pixels) {
-    const PixelTarget bytes{target.pixels.data(), step.sample_of_row.data(), units};
-    launch_flat(exec, "quern::loss::mse_pixels", arrays, bytes, prediction);
-  } else {
-    launch_flat(exec, "quern::loss::mse_flat", arrays, ValueTarget{wanted, units}, prediction);
-  }
+void regression(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
+                const LossTarget& target, const Activation& d_prediction, const FloatView& values,
+                const RegressionOptions& options) {
+  with_error_function(options.loss, [&](const auto& error) {
+    evaluate(exec, step, error, prediction, target, d_prediction, values, options.after_relu);
+  });
 }
 
 }  // namespace quern::host

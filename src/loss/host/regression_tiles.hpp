@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mean squared error with the gradient in Layout::tiles, of predictions in the order in which
+// The loss of a regression with the gradient in Layout::tiles, of predictions in the order in which
 // products on tiles put them out: 16 rows of a unit after those of the one before. The bits are
-// those of the flat kernels (loss/host/mse.cpp): lane l of a row sums the units l, l + 16, ...,
-// then the lanes are added as a tree. Reference: loss/reference/mse.hpp.
+// those of the flat kernels (loss/host/regression.cpp): lane l of a row sums the units l, l + 16,
+// ..., then the lanes are added as a tree. Reference: loss/reference/regression.hpp.
 #pragma once
 
-#include "loss/host/mse_rows.hpp"
-#include "loss/mse_kernels.hpp"
+#include "loss/host/regression_rows.hpp"
+#include "loss/regression_kernels.hpp"
 #include "tensor/operand_tiles.hpp"
 
 namespace quern::host {
 
-class MseTiles final : public MseReader {
+template <class Error>
+class RegressionTiles final : public RegressionReader {
  public:
+  explicit RegressionTiles(const Error& error) : error_(error) {}
   void begin(const LossContext& step, const LossTarget& target, const Activation& d_prediction,
              const FloatView& values, bool after_relu) override;
   void read(int tile, int unit, const float* rows, float* state) const override;
 
-  /// Reads a prediction that a layer has written, flat: after begin().
+  /// After begin(): reads a prediction that a layer has written, flat.
   void read_all(const ExecSpace& exec, const char* label, const Activation& prediction) const;
 
  private:
@@ -27,10 +29,15 @@ class MseTiles final : public MseReader {
   void fetch_pixels(int row, int unit, float* wanted) const;
   void fetch_values(int row, int unit, float* wanted) const;
 
-  MseRows rows_ = {};
+  Error error_;
+  RegressionRows rows_ = {};
   OperandTiles to_;
   const std::uint8_t* pixels_ = nullptr;  // where there are any, of all samples
   Activation target_;                     // else of all rows
 };
+
+extern template class RegressionTiles<SquaredError>;
+extern template class RegressionTiles<AbsoluteError>;
+extern template class RegressionTiles<HuberError>;
 
 }  // namespace quern::host

@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mean squared error on a device: a team has 16 rows, a thread one lane of sums.
+// The loss of a regression on a device: a team has 16 rows, a thread one lane of sums.
 //
 // The order of additions is that of a CPU: in nc, lane l of a row sums the units l, l + 16, ...,
 // then the lanes are added as a tree; in nchw16n, a row sums all its units in order.
+#include <type_traits>
+
 #include "base/assert.hpp"
 #include "base/ceil_div.hpp"
-#include "loss/mse_kernels.hpp"
+#include "loss/error_function.hpp"
+#include "loss/regression_kernels.hpp"
 #include "tensor/team.hpp"
 
 namespace quern::device {
 
 namespace {
 
-template <int Threads = kTeamThreads<kLanes * kLanes>>
-struct MseTeam {
+template <class Error, int Threads = kTeamThreads<kLanes * kLanes>>
+struct RegressionTeam {
   static constexpr int kThreads = Threads;
   static constexpr int kRows = kLanes;
   static constexpr std::size_t kScratchBytes = scratch_bytes(kRows * kLanes, 1);
 
+  Error error;
   const float* prediction;
   const float* target;
   float* d_prediction;  ///< or null
@@ -55,12 +59,13 @@ struct MseTeam {
     }
   }
 
-  /// Sum of squared errors of one lane of a row; sets their gradients. In nchw16n, where a row has
-  /// one chain only, lane 0 sums and all lanes share the gradients.
+  /// Sum of the errors' costs of one lane of a row; sets their gradients. In nchw16n, where a row
+  /// has one chain only, lane 0 sums and all lanes share the gradients.
   KOKKOS_INLINE_FUNCTION float sum_lane(std::int64_t row, int lane) const {
     const std::int64_t row_stride = row_floats(units);
-    const float factor =
-        sample_of_row[row] >= 0 ? 2 * scalars->inverse_count / static_cast<float>(units) : 0;
+    const float factor = sample_of_row[row] >= 0
+                             ? Error::kFactor * scalars->inverse_count / static_cast<float>(units)
+                             : 0;
     const bool is_nc = layout == Layout::nc;
     const std::int64_t end = is_nc ? round_up_to_lanes(units) : units;
     float sum = 0;
@@ -68,16 +73,17 @@ struct MseTeam {
       const std::int64_t at =
           is_nc ? row * row_stride + u : (row / kLanes * units + u) * kLanes + row % kLanes;
       // The padding of a row counts as 0 - 0.
-      const float error = u < units ? prediction[at] - target[at] : 0;
-      if (is_nc) sum += error * error;
+      const float e = u < units ? prediction[at] - target[at] : 0;
+      const float slope = error.slope(e);
+      if (is_nc) sum += error.cost(e, slope);
       const bool flat = factor == 0 || (after_relu && u < units && prediction[at] <= 0);
-      if (d_prediction) d_prediction[at] = flat ? 0 : factor * error;
+      if (d_prediction) d_prediction[at] = flat ? 0 : factor * slope;
     }
     if (is_nc || lane > 0) return sum;
     for (std::int64_t u = 0; u < units; ++u) {
       const std::int64_t at = (row / kLanes * units + u) * kLanes + row % kLanes;
-      const float error = prediction[at] - target[at];
-      sum += error * error;
+      const float e = prediction[at] - target[at];
+      sum += error.cost(e, error.slope(e));
     }
     return sum;
   }
@@ -85,16 +91,24 @@ struct MseTeam {
 
 }  // namespace
 
-void mse(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
-         const LossTarget& target, const Activation& d_prediction, const FloatView& values,
-         bool after_relu) {
+void regression(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
+                const LossTarget& target, const Activation& d_prediction, const FloatView& values,
+                const RegressionOptions& options) {
   expect(prediction.layout != Layout::cn16c, "nc or nchw16n, on a device");
-  const MseTeam<> kernel{prediction.data.data(),    target.values.data.data(),
-                         d_prediction.data.data(),  values.data(),
-                         step.sample_of_row.data(), step.scalars.data(),
-                         prediction.shape.units(),  prediction.rows,
-                         prediction.layout,         after_relu};
-  for_each_team(exec, "quern::loss::mse", kernel.num_teams(), kernel);
+  with_error_function(options.loss, [&](const auto& error) {
+    const RegressionTeam<std::decay_t<decltype(error)>> kernel{error,
+                                                               prediction.data.data(),
+                                                               target.values.data.data(),
+                                                               d_prediction.data.data(),
+                                                               values.data(),
+                                                               step.sample_of_row.data(),
+                                                               step.scalars.data(),
+                                                               prediction.shape.units(),
+                                                               prediction.rows,
+                                                               prediction.layout,
+                                                               options.after_relu};
+    for_each_team(exec, "quern::loss::regression", kernel.num_teams(), kernel);
+  });
 }
 
 }  // namespace quern::device

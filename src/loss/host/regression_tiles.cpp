@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loss/host/mse_tiles.hpp"
+#include "loss/host/regression_tiles.hpp"
 
 #include <algorithm>
 
@@ -39,22 +39,27 @@ void gather_units(const Activation& a, int row, int unit, float* to) {
 
 }  // namespace
 
-void MseTiles::begin(const LossContext& step, const LossTarget& target,
-                     const Activation& d_prediction, const FloatView& values, bool after_relu) {
-  rows_ = {values.data(), step.sample_of_row, step.scalars, d_prediction.shape.units(), after_relu};
+template <class Error>
+void RegressionTiles<Error>::begin(const LossContext& step, const LossTarget& target,
+                                   const Activation& d_prediction, const FloatView& values,
+                                   bool after_relu) {
+  rows_ = {values.data(),  step.sample_of_row, step.scalars, d_prediction.shape.units(),
+           Error::kFactor, after_relu};
   to_ = OperandTiles(d_prediction);
   pixels_ = target.pixels.extent(0) > 0 ? target.pixels.data() : nullptr;
   target_ = target.values;
 }
 
-void MseTiles::open_tile(int tile, float* floats) const {
+template <class Error>
+void RegressionTiles<Error>::open_tile(int tile, float* floats) const {
   const State state(floats);
   std::fill_n(state.sums, 2 * kGroupFloats, 0.0f);
   for (int r = 0; r < to_.groups_of(tile) * kLanes; ++r)
     state.factor[r] = rows_.derivative_factor(to_.first_group(tile) * kLanes + r);
 }
 
-void MseTiles::fetch_pixels(int row, int unit, float* wanted) const {
+template <class Error>
+void RegressionTiles<Error>::fetch_pixels(int row, int unit, float* wanted) const {
   using simd::Register;
   constexpr int kRows = simd::kRegisterLanes;
   std::uint8_t copies[kLanes][kFetched];
@@ -88,12 +93,14 @@ void MseTiles::fetch_pixels(int row, int unit, float* wanted) const {
   }
 }
 
-void MseTiles::fetch_values(int row, int unit, float* wanted) const {
+template <class Error>
+void RegressionTiles<Error>::fetch_values(int row, int unit, float* wanted) const {
   for (int u = 0; u < kFetched; u += kLanes)
     gather_units(target_, row, unit + u, wanted + u * kLanes);
 }
 
-void MseTiles::read(int tile, int unit, const float* rows, float* floats) const {
+template <class Error>
+void RegressionTiles<Error>::read(int tile, int unit, const float* rows, float* floats) const {
   const State state(floats);
   const int groups = to_.groups_of(tile);
   if (unit == 0) open_tile(tile, floats);
@@ -112,11 +119,12 @@ void MseTiles::read(int tile, int unit, const float* rows, float* floats) const 
   // An empty row has the derivative zero, whatever it holds.
   const auto derivative = [&](int g, int u) __attribute__((always_inline)) {
     const simd::Vector x = simd::load(rows + g * kGroupFloats + u * kLanes);
-    const simd::Vector error = x - simd::load(wanted + (g * kFetched + u) * kLanes);
+    const simd::Vector e = x - simd::load(wanted + (g * kFetched + u) * kLanes);
+    const simd::Vector slope = slopes(error_, e);
     float* const sum = state.sums + g * kGroupFloats + u * kLanes;
-    simd::store(sum, simd::load(sum) + error * error);
+    simd::store(sum, simd::load(sum) + error_.cost(e, slope));
     const simd::Vector factor = simd::load(state.factor + g * kLanes);
-    const simd::Vector d = simd::relu_backward(factor, factor * error);
+    const simd::Vector d = simd::relu_backward(factor, factor * slope);
     return after_relu ? simd::relu_backward(x, d) : d;
   };
   store_gradients(
@@ -126,7 +134,8 @@ void MseTiles::read(int tile, int unit, const float* rows, float* floats) const 
   if (unit + kLanes == to_.units) close_tile(tile, floats);
 }
 
-void MseTiles::close_tile(int tile, float* floats) const {
+template <class Error>
+void RegressionTiles<Error>::close_tile(int tile, float* floats) const {
   const State state(floats);
   for (int g = 0; g < to_.groups_of(tile); ++g) {
     float* const sums = state.sums + g * kGroupFloats;
@@ -139,9 +148,10 @@ void MseTiles::close_tile(int tile, float* floats) const {
   }
 }
 
-void MseTiles::read_all(const ExecSpace& exec, const char* label,
-                        const Activation& prediction) const {
-  const MseTiles& reader = *this;
+template <class Error>
+void RegressionTiles<Error>::read_all(const ExecSpace& exec, const char* label,
+                                      const Activation& prediction) const {
+  const RegressionTiles& reader = *this;
   const auto read_tile = [=, &reader](std::int64_t item) {
     const int tile = static_cast<int>(item);
     alignas(64) float state[kStateFloats];
@@ -157,8 +167,14 @@ void MseTiles::read_all(const ExecSpace& exec, const char* label,
   quern::parallel_for(label, RangePolicy(exec, 0, to_.num_tiles()), read_tile);
 }
 
-std::unique_ptr<MseReader> make_mse_reader() {
-  return std::make_unique<MseTiles>();
+template class RegressionTiles<SquaredError>;
+template class RegressionTiles<AbsoluteError>;
+template class RegressionTiles<HuberError>;
+
+std::unique_ptr<RegressionReader> make_regression_reader(const LossSpec& loss) {
+  return with_error_function(loss, [](const auto& error) -> std::unique_ptr<RegressionReader> {
+    return std::make_unique<RegressionTiles<std::decay_t<decltype(error)>>>(error);
+  });
 }
 
 }  // namespace quern::host

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mean squared error, the mean over all elements as torch.nn.MSELoss: with U units per sample,
-//   loss = sum_u (x_u - t_u)^2 / U      d_x_u = 2 (x_u - t_u) inverse_count / U
+// What predicted numbers are compared with wanted ones by: the mean over all elements of what an
+// error function (loss/error_function.hpp) makes of their difference, as torch.nn.MSELoss, L1Loss
+// and HuberLoss. With U units per sample,
+//   loss = sum_u cost(x_u - t_u) / U      d_x_u = cost'(x_u - t_u) inverse_count / U
 #pragma once
 
 #include "loss/loss.hpp"
 
 namespace quern {
 
-class MseReader;
+class RegressionReader;
 
 /// Works in either layout. Reads target.pixels, or where there are none target.values (same shape,
 /// layout and rows as the prediction).
-class Mse final : public Loss {
+class RegressionLoss final : public Loss {
  public:
-  explicit Mse(const Shape& prediction);
-  ~Mse() override;
+  /// `spec`: mse, l1 or huber.
+  RegressionLoss(const LossSpec& spec, const Shape& prediction);
+  ~RegressionLoss() override;
   bool applies_input_relu() const override { return true; }
   void apply_input_relu() override { after_relu_ = true; }
   /// All by the kernels of a CPU.
@@ -32,8 +35,9 @@ class Mse final : public Loss {
                                   const FloatView& values) const override;
 
  private:
+  LossSpec spec_;
   bool after_relu_ = false;
-  std::unique_ptr<MseReader> reader_;  // null where there is none
+  std::unique_ptr<RegressionReader> reader_;  // null where there is none
 };
 
 }  // namespace quern

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mean squared error against pixels: bit for bit that against their values.
+// The loss of a regression against pixels: bit for bit that against their values.
 #include <gtest/gtest.h>
 
-#include "loss/mse.hpp"
+#include "loss/regression.hpp"
 #include "support/random_values.hpp"
 #include "support/tiles.hpp"
 #include "unit/loss/loss_bench.hpp"
@@ -10,9 +10,10 @@
 namespace quern::test {
 namespace {
 
-void expect_the_same(const TestBatch& batch, int units, Layout layout, bool after_relu) {
-  SCOPED_TRACE(std::to_string(batch.block_rows) + " rows a block, " + std::to_string(units) +
-               " units");
+void expect_the_same(const LossSpec& spec, const TestBatch& batch, int units, Layout layout,
+                     bool after_relu) {
+  SCOPED_TRACE(name_of(spec) + ", " + std::to_string(batch.block_rows) + " rows a block, " +
+               std::to_string(units) + " units");
   std::vector<std::uint8_t> pixels;  // all 256, in another order in each sample
   for (int i = 0; i < batch.samples * units; ++i)
     pixels.push_back(static_cast<std::uint8_t>(i * 37 + i / units));
@@ -30,7 +31,7 @@ void expect_the_same(const TestBatch& batch, int units, Layout layout, bool afte
   by_values.values = make_activation({units}, layout, batch.rows(), values, -900);
   LossTarget by_pixels;
   by_pixels.pixels = to_view(pixels);
-  Mse loss({units});
+  RegressionLoss loss(spec, {units});
   ASSERT_TRUE(loss.compares_pixels());
   if (after_relu) loss.apply_input_relu();
   for (const LossMode mode :
@@ -47,13 +48,15 @@ void expect_the_same(const TestBatch& batch, int units, Layout layout, bool afte
   }
 }
 
-TEST(MsePixels, GiveTheBitsOfTheirValues) {
-  for (const Layout layout : {Layout::cn16c, Layout::nc}) {
-    for (const bool after_relu : {false, true}) {
-      for (const int units : {1, 10, 16, 17, 31, 32, 33, 64, 100, 784}) {
-        expect_the_same({5, 2, 16}, units, layout, after_relu);
-        expect_the_same({70, 32, 32}, units, layout, after_relu);
-        expect_the_same({330, 60, 64}, units, layout, after_relu);
+TEST(RegressionPixels, GiveTheBitsOfTheirValues) {
+  for (const LossSpec& spec : regression_losses()) {
+    for (const Layout layout : {Layout::cn16c, Layout::nc}) {
+      for (const bool after_relu : {false, true}) {
+        for (const int units : {1, 10, 16, 17, 31, 32, 33, 64, 100, 784}) {
+          expect_the_same(spec, {5, 2, 16}, units, layout, after_relu);
+          expect_the_same(spec, {70, 32, 32}, units, layout, after_relu);
+          expect_the_same(spec, {330, 60, 64}, units, layout, after_relu);
+        }
       }
     }
   }
