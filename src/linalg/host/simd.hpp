@@ -46,7 +46,9 @@ using LaneIndex = int __attribute__((vector_size(4 * kRegisterLanes)));
 
 /// The register whose lane l is lane lanes[l] of a and b.
 inline Register shuffle(Register a, Register b, LaneIndex lanes) {
-#if defined(__clang__)  // has a builtin for numbers that are template arguments only
+#if defined(__clang__) && defined(__AVX512F__)
+  return _mm512_permutex2var_ps(a, reinterpret_cast<__m512i>(lanes), b);
+#elif defined(__clang__)  // has a builtin for numbers that are template arguments only
   Register chosen{};
   for (int l = 0; l < kRegisterLanes; ++l) {
     chosen[l] = lanes[l] < kRegisterLanes ? a[lanes[l]] : b[lanes[l] - kRegisterLanes];

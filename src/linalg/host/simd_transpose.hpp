@@ -12,11 +12,13 @@ template <int Step = kRegisterLanes / 2>
 inline void transpose(Register (&rows)[kRegisterLanes]) {
   LaneIndex low{};
   LaneIndex high{};
+  QUERN_UNROLL
   for (int lane = 0; lane < kRegisterLanes; ++lane) {
     const bool upper = (lane & Step) != 0;
     low[lane] = upper ? kRegisterLanes + lane - Step : lane;
     high[lane] = upper ? kRegisterLanes + lane : lane + Step;
   }
+  QUERN_UNROLL
   for (int r = 0; r < kRegisterLanes; ++r) {
     if (r & Step) continue;
     const Register a = rows[r];
@@ -33,8 +35,10 @@ inline void transpose_tile(const float* in, std::int64_t in_row, float* out, std
   for (int i = 0; i < kWidth; i += kBlock) {
     for (int j = 0; j < kWidth; j += kBlock) {
       Register block[kBlock];
+      QUERN_UNROLL
       for (int r = 0; r < kBlock; ++r) block[r] = load<Register>(in + (i + r) * in_row + j);
       transpose(block);
+      QUERN_UNROLL
       for (int r = 0; r < kBlock; ++r) store(out + (j + r) * out_row + i, block[r]);
     }
   }
