@@ -14,15 +14,6 @@ namespace {
 constexpr int kGroupFloats = kLanes * kLanes;
 constexpr int kFetched = 64;  // units of the target at once: a cache line of pixels
 
-/// The state of a tile.
-struct State {
-  float* sums;    ///< [2 groups][16 lanes][16 rows]
-  float* factor;  ///< [2 groups][16 rows], of the derivative
-  float* wanted;  ///< [2 groups][kFetched units][16 rows]
-
-  explicit State(float* floats)
-      : sums(floats), factor(sums + 2 * kGroupFloats), wanted(factor + 2 * kLanes) {}
-};
 static_assert(2 * kGroupFloats + 2 * kLanes + 2 * kFetched * kLanes <= OutputReader::kStateFloats);
 
 /// [16 units][16 rows] out of a flat layout; zeros for units beyond the last.
@@ -38,6 +29,16 @@ void gather_units(const Activation& a, int row, int unit, float* to) {
 }
 
 }  // namespace
+
+template <class Error>
+struct RegressionTiles<Error>::State {
+  float* sums;    ///< [2 groups][16 lanes][16 rows]
+  float* factor;  ///< [2 groups][16 rows], of the derivative
+  float* wanted;  ///< [2 groups][kFetched units][16 rows]
+
+  explicit State(float* floats)
+      : sums(floats), factor(sums + 2 * kGroupFloats), wanted(factor + 2 * kLanes) {}
+};
 
 template <class Error>
 void RegressionTiles<Error>::begin(const LossContext& step, const LossTarget& target,

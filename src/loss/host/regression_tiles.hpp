@@ -23,6 +23,8 @@ class RegressionTiles final : public RegressionReader {
   void read_all(const ExecSpace& exec, const char* label, const Activation& prediction) const;
 
  private:
+  struct State;  // of a tile, in the caller's floats
+
   void open_tile(int tile, float* state) const;
   void close_tile(int tile, float* state) const;
   /// [16 rows of the group] of the units from `unit` on, as many as are fetched at once.
