@@ -3,13 +3,13 @@
 # One room of src/ = one library target quern_NAME (alias quern::NAME). Which rooms it may link is
 # read from src/rooms.txt, so a CMake link is the permission that the style test also checks.
 set(QUERN_UNITY_BUILD AUTO CACHE STRING
-    "Compile files of a room together: half the time, but none is seen alone. AUTO: with sanitizers, and without tests")
+    "Compile files of a room together: half the time, but none is seen alone. AUTO: with sanitizers, and in plain builds without tests")
 set_property(CACHE QUERN_UNITY_BUILD PROPERTY STRINGS AUTO ON OFF)
 set(QUERN_JOINED ${QUERN_UNITY_BUILD})
 if(QUERN_JOINED STREQUAL "AUTO")
   set(QUERN_JOINED OFF)
   # Those who build the tests change files: they see each alone, and compile one again instead of eight.
-  if(QUERN_ENABLE_SANITIZERS OR NOT (QUERN_ENABLE_TESTS OR QUERN_DEVICE_EXECUTION))
+  if(QUERN_ENABLE_SANITIZERS OR NOT (QUERN_ENABLE_TESTS OR QUERN_DEVICE_EXECUTION OR QUERN_PORTABLE))
     set(QUERN_JOINED ON)
   endif()
 endif()
