@@ -114,10 +114,10 @@ void Adam::update(const ExecSpace& exec, const StepScalarsView& scalars,
 
 ParameterUpdate Adam::begin_update(const ExecSpace& exec, const StepScalarsView& scalars,
                                    const FloatView& parameters) {
-  if (!kHostExecution || own_part(parameters).extent(0) != parameters.extent(0)) return {};
+  if (!kHostExecution) return {};
   compute_factors(exec, scalars, settings_, weight_decay_.strength, factors_);
-  parameters_ = parameters.data();
-  return {this, update_pieces};
+  parameters_ = own_part(parameters).data();
+  return {this, update_pieces, parameters.data()};
 }
 
 void Adam::update_pieces(const void* optimizer, std::int64_t begin, std::int64_t end,
@@ -125,13 +125,14 @@ void Adam::update_pieces(const void* optimizer, std::int64_t begin, std::int64_t
   const auto& adam = *static_cast<const Adam*>(optimizer);
   const AdamFactors step = adam.factors_();
   if (!step.apply_updates) return;
+  const std::int64_t first = adam.place_in_part(begin);
   const Piece piece{adam.parameters_,
                     adam.exp_avg_.data(),
                     adam.exp_avg_sq_.data(),
-                    gradient - begin,
+                    gradient - first,
                     step,
                     constants_of(adam.settings_)};
-  adam.weight_decay_.for_each_piece(begin, end, piece);
+  adam.weight_decay_.for_each_piece(first, first + (end - begin), piece);
 }
 
 }  // namespace quern

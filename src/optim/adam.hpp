@@ -45,7 +45,7 @@ class Adam final : public Optimizer {
   ScalarView<AdamFactors> factors_;
   FloatView exp_avg_;
   FloatView exp_avg_sq_;
-  float* parameters_ = nullptr;  // of begin_update()
+  float* parameters_ = nullptr;  // of begin_update(), this optimizer's part
 };
 
 }  // namespace quern

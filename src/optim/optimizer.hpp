@@ -62,7 +62,8 @@ class Optimizer {
                       const FloatView& parameters, const ConstFloatView& gradient) = 0;
 
   /// The same step, on a CPU, piece by piece: valid until the step's end, and after it for nothing.
-  /// None where an optimizer, or its part, is not fit for it. Pieces get the bits of update().
+  /// Pieces are of this optimizer's part, and get the bits of update(). None where an optimizer is
+  /// not fit for it.
   virtual ParameterUpdate begin_update(const ExecSpace& /*exec*/,
                                        const StepScalarsView& /*scalars*/,
                                        const FloatView& /*parameters*/) {
@@ -85,6 +86,8 @@ class Optimizer {
   }
 
   const OptimizerPart& part() const { return part_; }
+  /// Where in this optimizer's part the block's float `place` is.
+  std::int64_t place_in_part(std::int64_t place) const { return place - part_.begin; }
 
  private:
   OptimizerPart part_;

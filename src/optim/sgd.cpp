@@ -65,10 +65,10 @@ void Sgd::update(const ExecSpace& exec, const StepScalarsView& scalars, const Fl
 
 ParameterUpdate Sgd::begin_update(const ExecSpace& /*exec*/, const StepScalarsView& scalars,
                                   const FloatView& parameters) {
-  if (!kHostExecution || own_part(parameters).extent(0) != parameters.extent(0)) return {};
-  parameters_ = parameters.data();
+  if (!kHostExecution) return {};
+  parameters_ = own_part(parameters).data();
   scalars_ = scalars;
-  return {this, update_pieces};
+  return {this, update_pieces, parameters.data()};
 }
 
 void Sgd::update_pieces(const void* optimizer, std::int64_t begin, std::int64_t end,
@@ -76,13 +76,15 @@ void Sgd::update_pieces(const void* optimizer, std::int64_t begin, std::int64_t 
   const auto& sgd = *static_cast<const Sgd*>(optimizer);
   const StepScalars& step = sgd.scalars_();
   if (!step.apply_updates) return;
-  const float* g = gradient - begin;
+  const std::int64_t first = sgd.place_in_part(begin);
+  const std::int64_t last = first + (end - begin);
+  const float* g = gradient - first;
   if (sgd.momentum_ == 0) {
     sgd.weight_decay_.for_each_piece(
-        begin, end, PlainSgd{sgd.parameters_, g, step.gradient_scale, step.learning_rate});
+        first, last, PlainSgd{sgd.parameters_, g, step.gradient_scale, step.learning_rate});
   } else {
     sgd.weight_decay_.for_each_piece(
-        begin, end,
+        first, last,
         SgdWithMomentum{sgd.parameters_, sgd.momentum_buffer_.data(), g, step.gradient_scale,
                         step.learning_rate, sgd.momentum_, sgd.nesterov_});
   }

@@ -26,7 +26,7 @@ class Sgd final : public Optimizer {
   bool nesterov_;
   FloatView momentum_buffer_;  ///< empty without momentum
   // Of begin_update().
-  float* parameters_ = nullptr;
+  float* parameters_ = nullptr;  ///< this optimizer's part
   StepScalarsView scalars_;
 };
 

@@ -85,6 +85,13 @@ ReducedGradient GradientReducer::reduced(const ConstFloatView& floats) const {
           Kokkos::subview(floats, std::pair(num_floats_, num_floats_ + 1))};
 }
 
+ReducedGradient GradientReducer::reduce_and_update(const ExecSpace& exec, ReductionPlan plan,
+                                                   std::int64_t /*num_updated*/,
+                                                   const BeginUpdate& /*begin_update*/) {
+  expect(updates_parameters(), "a reducer that updates parameters");
+  return reduce_own_part(exec, plan);
+}
+
 void GradientReducer::all_gather(const ExecSpace& exec, const FloatView& all) {
   const std::size_t part = all.extent(0) / static_cast<std::size_t>(comm_.size());
   exec.fence("quern::parallel::own_part_complete");

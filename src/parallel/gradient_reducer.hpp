@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -106,6 +107,16 @@ class GradientReducer {
   virtual ReducedGradient reduce_own_part(const ExecSpace& exec, ReductionPlan plan) {
     return reduce(exec, plan);
   }
+
+  /// May reduce_and_update() take its place? Of ranks that share memory, and kernels on the host.
+  virtual bool updates_parameters() const { return false; }
+  /// As reduce_own_part(), and the first `num_updated` floats of the gradient, what of them is this
+  /// rank's, go to the update piece by piece, while they are in a cache: `total` has only those
+  /// after them. `begin_update` is called with the sums, and before the first piece.
+  using BeginUpdate = std::function<ParameterUpdate(const ConstFloatView& sums)>;
+  virtual ReducedGradient reduce_and_update(const ExecSpace& exec, ReductionPlan plan,
+                                            std::int64_t num_updated,
+                                            const BeginUpdate& begin_update);
 
   /// As reduce(), of the sums alone: nobody needs the gradient in front of them.
   virtual ConstFloatView reduce_sums(const ExecSpace& exec, ReductionPlan plan) {

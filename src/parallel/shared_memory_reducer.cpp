@@ -66,20 +66,49 @@ ReducedGradient SharedMemoryReducer::reduce(const ExecSpace& exec, ReductionPlan
 }
 
 ReducedGradient SharedMemoryReducer::reduce_own_part(const ExecSpace& exec, ReductionPlan plan_id) {
+  const ReducedGradient result = reduce_sums_first(exec, plan_id);
+  sum_slice(exec, plan_id, slices_.begin(comm().rank()));
+  return result;
+}
+
+ReducedGradient SharedMemoryReducer::reduce_and_update(const ExecSpace& exec, ReductionPlan plan_id,
+                                                       std::int64_t num_updated,
+                                                       const BeginUpdate& begin_update) {
+  const ReducedGradient result = reduce_sums_first(exec, plan_id);
+  const std::int64_t begin = slices_.begin(comm().rank());
+  const std::int64_t end = std::clamp(num_updated, begin, slices_.end(comm().rank()));
+  const ParameterUpdate update = begin_update(result.sums);
+  if constexpr (kHostExecution)
+    host::tree_sum_and_update(exec, plan(plan_id).slice, all_partial_sums_, begin, end - begin,
+                              update);
+  sum_slice(exec, plan_id, end);
+  return result;
+}
+
+// What every rank needs; the total is that of the step before.
+ReducedGradient SharedMemoryReducer::reduce_sums_first(const ExecSpace& exec,
+                                                       ReductionPlan plan_id) {
   exec.fence("quern::parallel::partial_sums_complete");
-  const int own = comm().rank();
   partial_sums_memory_->publish();
 
   float votes = 0;
   for (int rank = 0; rank < comm().size(); ++rank) votes += vote_of(rank);
   sums_(num_sums()) = votes;
-  const Plan& plan = plans_.at(static_cast<std::size_t>(plan_id));
-  tree_sum(exec, plan.slice, all_partial_sums_, all_partial_sums_,
-           Kokkos::subview(total_, std::pair(slices_.begin(own), slices_.end(own))),
-           slices_.count(own));
-  tree_sum(exec, plan.sums, all_partial_sums_, all_partial_sums_, sums_, num_sums());
+  tree_sum(exec, plan(plan_id).sums, all_partial_sums_, all_partial_sums_, sums_, num_sums());
   return {total_, Kokkos::subview(sums_, std::pair(std::int64_t{0}, num_sums())),
           Kokkos::subview(sums_, std::pair(num_sums(), num_sums() + 1))};
+}
+
+// What of this rank's slice is in the gradient from `begin` on.
+void SharedMemoryReducer::sum_slice(const ExecSpace& exec, ReductionPlan plan_id,
+                                    std::int64_t begin) {
+  const std::int64_t end = slices_.end(comm().rank());
+  const std::int64_t skipped = begin - slices_.begin(comm().rank());
+  const ConstFloatView partial_sums =
+      Kokkos::subview(all_partial_sums_,
+                      std::pair<std::int64_t, std::int64_t>(skipped, all_partial_sums_.extent(0)));
+  tree_sum(exec, plan(plan_id).slice, partial_sums, partial_sums,
+           Kokkos::subview(total_, std::pair(begin, end)), end - begin);
 }
 
 void SharedMemoryReducer::publish_update(const ExecSpace& exec, const FloatView&) {

@@ -14,7 +14,8 @@ namespace quern {
 /// share, where the kernels write them. (1) Everybody waits for everybody's partial sums, (2) each
 /// rank adds its slice of all partial sums straight into the shared total, (3) everybody waits for
 /// the total, and reads it there. Nothing is packed, sent or copied. With reduce_own_part() the
-/// update of the parameters comes between (2) and (3), which is publish_update() then. Partial sums
+/// update of the parameters comes between (2) and (3), which is publish_update() then; with
+/// reduce_and_update() it takes each piece of (2), and there is no total. Partial sums
 /// are overwritten after (3) only, when nobody reads them any more, and the total after the next
 /// (1): one set of buffers is enough. SumOrder::tree gives the bits of TreeReducer.
 class SharedMemoryReducer final : public GradientReducer {
@@ -32,6 +33,10 @@ class SharedMemoryReducer final : public GradientReducer {
   bool takes_later_plans() const override { return true; }
   std::int64_t floats_sent(ReductionPlan) const override { return 0; }
   ReducedGradient reduce_own_part(const ExecSpace& exec, ReductionPlan plan) override;
+  bool updates_parameters() const override { return true; }
+  ReducedGradient reduce_and_update(const ExecSpace& exec, ReductionPlan plan,
+                                    std::int64_t num_updated,
+                                    const BeginUpdate& begin_update) override;
   void publish_update(const ExecSpace& exec, const FloatView& parameters) override;
   std::string describe() const override;
 
@@ -47,6 +52,9 @@ class SharedMemoryReducer final : public GradientReducer {
   std::int64_t num_buffer_floats() const override;
   Plan make_plan(const BatchPartition& partition) const;
   TreeSumPlan make_sum(const BatchPartition& partition, std::int64_t offset) const;
+  const Plan& plan(ReductionPlan id) const { return plans_.at(static_cast<std::size_t>(id)); }
+  ReducedGradient reduce_sums_first(const ExecSpace& exec, ReductionPlan plan_id);
+  void sum_slice(const ExecSpace& exec, ReductionPlan plan_id, std::int64_t begin);
   // A rank's vote lies after its first partial sum.
   float& vote_of(int rank) const { return all_partial_sums_(rank * section_ + num_floats()); }
 

@@ -2,10 +2,10 @@
 #include "parallel/tree_sum.hpp"
 
 #include <string>
-#include <type_traits>
 
 #include "base/assert.hpp"
 #include "base/ceil_div.hpp"
+#include "parallel/tree_sum_tile.hpp"
 #include "tensor/host_values.hpp"
 #include "tensor/parallel_for.hpp"
 
@@ -13,37 +13,8 @@ namespace quern {
 
 namespace {
 
-// Floats that one work item adds side by side: on a CPU some vector registers' worth, so that the
-// steps of the traversal cost little beside the additions; one float on a device.
-constexpr int kTile = kHostExecution ? 16 * kLanes : 1;
-// And that one copies: slices are whole groups of lanes.
+// Floats that one work item copies: slices are whole groups of lanes.
 constexpr int kPackTile = kHostExecution ? kLanes : 1;
-
-// Adds `width` neighbouring elements; with a constant width the inner loops become vector code. A
-// leaf that is merged at once need not go through the stack.
-template <class Width>
-KOKKOS_INLINE_FUNCTION void sum_tile(const TreeSumPlan& plan, const float* received,
-                                     const float* own, std::int64_t begin, float* sum,
-                                     Width width) {
-  float stack[BlockSchedule::kMaxDepth][kTile];
-  int top = -1;
-  for (int leaf = 0; leaf < plan.num_leaves; ++leaf) {
-    const std::int64_t offset = plan.leaves(leaf);
-    const float* from = offset >= 0 ? received + (offset + begin) : own + (~offset + begin);
-    int merges = plan.merges(leaf);
-    if (merges == 0) {
-      ++top;
-      for (int i = 0; i < width; ++i) stack[top][i] = from[i];
-      continue;
-    }
-    for (int i = 0; i < width; ++i) stack[top][i] += from[i];
-    while (--merges > 0) {
-      --top;
-      for (int i = 0; i < width; ++i) stack[top][i] += stack[top + 1][i];
-    }
-  }
-  for (int i = 0; i < width; ++i) sum[begin + i] = stack[0][i];
-}
 
 }  // namespace
 
@@ -101,29 +72,23 @@ TreeSumPlan make_tree_sum_plan(
 void tree_sum(const ExecSpace& exec, const TreeSumPlan& plan, const ConstFloatView& received,
               const ConstFloatView& own, const FloatView& sum, std::int64_t count) {
   if (count == 0) return;
-  const std::int64_t num_tiles = ceil_div(count, kTile);
+  const std::int64_t num_tiles = ceil_div(count, kSumTile);
   quern::parallel_for(
       "quern::parallel::tree_sum", RangePolicy(exec, 0, num_tiles),
       KOKKOS_LAMBDA(const std::int64_t tile) {
-        const std::int64_t begin = tile * kTile;
-        const std::int64_t left = count - begin;
-        if (left >= kTile) {
-          constexpr std::integral_constant<int, kTile> kWhole;
-          sum_tile(plan, received.data(), own.data(), begin, sum.data(), kWhole);
-        } else {
-          sum_tile(plan, received.data(), own.data(), begin, sum.data(), static_cast<int>(left));
-        }
+        const std::int64_t begin = tile * kSumTile;
+        sum_tile(plan, received.data(), own.data(), begin, count - begin, sum.data() + begin);
       });
 }
 
 void add_to(const ExecSpace& exec, const FloatView& sum, const ConstFloatView& more) {
   const auto count = static_cast<std::int64_t>(sum.extent(0));
-  const std::int64_t num_tiles = ceil_div(count, kTile);
+  const std::int64_t num_tiles = ceil_div(count, kSumTile);
   quern::parallel_for(
       "quern::parallel::add_to", RangePolicy(exec, 0, num_tiles),
       KOKKOS_LAMBDA(const std::int64_t tile) {
-        const std::int64_t end = Kokkos::min((tile + 1) * kTile, count);
-        for (std::int64_t i = tile * kTile; i < end; ++i) sum(i) += more(i);
+        const std::int64_t end = Kokkos::min((tile + 1) * kSumTile, count);
+        for (std::int64_t i = tile * kSumTile; i < end; ++i) sum(i) += more(i);
       });
 }
 

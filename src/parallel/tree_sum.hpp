@@ -10,6 +10,7 @@
 #include "linalg/block_schedule.hpp"
 #include "parallel/batch_partition.hpp"
 #include "parallel/gradient_slices.hpp"
+#include "tensor/parameter_update.hpp"
 #include "tensor/types.hpp"
 
 namespace quern {
@@ -50,6 +51,15 @@ TreeSumPlan make_tree_sum_plan(
 /// `sum` itself.
 void tree_sum(const ExecSpace& exec, const TreeSumPlan& plan, const ConstFloatView& received,
               const ConstFloatView& own, const FloatView& sum, std::int64_t count);
+
+namespace host {
+/// The same sum, of which each piece is handed to the update while it is in the L1, and stored
+/// nowhere: of the parameters [begin, begin + count) of the block, `begin` a multiple of kLanes.
+/// All leaves lie in `received`.
+void tree_sum_and_update(const ExecSpace& exec, const TreeSumPlan& plan,
+                         const ConstFloatView& received, std::int64_t begin, std::int64_t count,
+                         const ParameterUpdate& update);
+}  // namespace host
 
 /// Accumulates `more` into `sum`, which has as many floats and does not overlap it.
 void add_to(const ExecSpace& exec, const FloatView& sum, const ConstFloatView& more);

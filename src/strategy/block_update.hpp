@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -44,16 +43,19 @@ class BlockUpdate {
     return clip_.is_active() && !reducer_.spreads_state() && !exchange_;
   }
 
-  /// Of a rank that updates all parameters, and needs no norms: layers update theirs in backward,
-  /// by begin_update(), all but these ranges.
+  /// Where no norms are needed, who makes the gradient may update the parameters, by
+  /// begin_update(): on a rank that updates all of them the layers in backward, all but these
+  /// ranges; or GradientReducer::reduce_and_update().
   void leave_to_layers(std::vector<std::pair<std::int64_t, std::int64_t>> but);
-  bool is_left_to_layers() const { return not_by_layers_.has_value(); }
-  /// Optimizer::begin_update, for the layers.
+  void leave_to_reducer();
+  bool is_left_to_layers() const { return maker_ == Maker::layers; }
+  bool is_left_to_reducer() const { return maker_ == Maker::reducer; }
+  /// Optimizer::begin_update, for these.
   ParameterUpdate begin_update(const ExecSpace& exec, const StepScalarsView& scalars,
                                const FloatView& parameters);
 
   /// Updates parameters and optimizer state from what of `gradient` is this rank's, and not left to
-  /// layers. Nothing unless scalars().apply_updates. Both are whole blocks.
+  /// others. Nothing unless scalars().apply_updates. Both are whole blocks.
   void update_parameters(const ExecSpace& exec, const StepScalarsView& scalars,
                          const FloatView& parameters, const ConstFloatView& gradient);
   /// And the running averages, from the batch's statistics in the gradient block.
@@ -63,10 +65,12 @@ class BlockUpdate {
   TrainState state(const FloatView& parameters) const;
 
  private:
+  enum class Maker { none, layers, reducer };  // of the gradient, who updates the parameters
   struct Part {
     std::unique_ptr<Optimizer> optimizer;
     RunningAverages averages;
   };
+  void leave_to(Maker maker);
   FloatView trained(const FloatView& block) const {
     return Kokkos::subview(block, std::pair(std::int64_t{0}, trained_size_));
   }
@@ -81,8 +85,9 @@ class BlockUpdate {
   bool gathers_ratios_ = false;
   std::vector<StateBlock> shared_;
   std::vector<Part> parts_;
-  std::optional<std::vector<std::pair<std::int64_t, std::int64_t>>> not_by_layers_;
-  ParameterUpdate by_layers_;  // of the step under way; none unless so left
+  Maker maker_ = Maker::none;
+  std::vector<std::pair<std::int64_t, std::int64_t>> not_by_maker_;
+  ParameterUpdate by_maker_;  // of the step under way; none unless so left
 };
 
 }  // namespace quern

@@ -15,7 +15,7 @@ enum class StepPhase {
   forward,    ///< with the loss
   backward,   ///< with the update, where layers update their parameters themselves
   reduction,  ///< adding up gradients
-  update,     ///< the optimizer
+  update,     ///< the optimizer, with the sum whose pieces it takes
   waiting,    ///< for other ranks, in any of these: taken out of them
 };
 

@@ -84,6 +84,14 @@ void TrainingStep::enqueue_backward(const ExecSpace& exec, const PlannedBatch& b
 
 // Over the ranks with this stage; then what all stages need to know.
 ReducedGradient TrainingStep::reduce(const ExecSpace& exec, ReductionPlan plan) {
+  if (update_->is_left_to_reducer()) {
+    return reducer_->reduce_and_update(
+        exec, plan, model_.network().table().trained_size(), [&](const ConstFloatView& sums) {
+          timer_.enter(StepPhase::update);
+          check_loss_finite(exec, counters_.scalars(), sums);
+          return update_->begin_update(exec, counters_.scalars(), model_.parameters());
+        });
+  }
   const ReducedGradient own = update_->needs_whole_gradient()
                                   ? reducer_->reduce(exec, plan)
                                   : reducer_->reduce_own_part(exec, plan);
@@ -96,7 +104,8 @@ ReducedGradient TrainingStep::reduce(const ExecSpace& exec, ReductionPlan plan) 
 
 void TrainingStep::update(const ExecSpace& exec, const ReducedGradient& gradient) {
   const StepScalarsView& scalars = counters_.scalars();
-  if (!update_->is_left_to_layers()) check_loss_finite(exec, scalars, gradient.sums);
+  if (!update_->is_left_to_layers() && !update_->is_left_to_reducer())
+    check_loss_finite(exec, scalars, gradient.sums);
   update_->update_parameters(exec, scalars, model_.parameters(), gradient.total);
   update_->update_buffers(exec, scalars, model_.parameters(), gradient.total);
   reducer_->publish_update(exec, model_.parameter_block());
@@ -272,8 +281,9 @@ void TrainingStep::allocate(const Recipe& recipe) {
   // One rank has the whole gradient of a layer at once.
   const bool is_whole = grid_.world().size() == 1 && batches_->full().num_pieces() == 1 &&
                         batches_->last().num_pieces() == 1;
-  if (kHostExecution && is_whole && !needs_norms && network.layers_update_parameters())
+  if (!needs_norms && kHostExecution && is_whole && network.layers_update_parameters())
     update_->leave_to_layers(network.left_to_optimizer());
+  if (!needs_norms && !is_split() && reducer_->updates_parameters()) update_->leave_to_reducer();
   model_.allocate(room_.limit, memory, room_.in_flight);
   model_.connect(grid_, transports_.tensor);
 }

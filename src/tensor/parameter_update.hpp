@@ -8,13 +8,15 @@
 namespace quern {
 
 /// What a kernel calls with the whole gradient of neighbouring parameters, on a CPU. A function of
-/// its own for each optimizer, because layers do not know of them.
+/// its own for each optimizer, because those who call it do not know of them.
 struct ParameterUpdate {
   const void* optimizer = nullptr;
-  /// Updates the parameters [begin, end) of the block, all inside one tensor and `begin` a multiple
-  /// of kLanes, from gradient[0 .. end - begin). Threads call it for different parameters at once.
+  /// Updates the parameters [begin, end) of the block, `begin` a multiple of kLanes, from
+  /// gradient[0 .. end - begin). Threads call it for different parameters at once.
   void (*run)(const void* optimizer, std::int64_t begin, std::int64_t end,
               const float* gradient) = nullptr;
+  /// The block, for a kernel that asks for the lines it will update.
+  const float* parameters = nullptr;
 
   explicit operator bool() const { return run != nullptr; }
 };

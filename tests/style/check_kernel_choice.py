@@ -40,6 +40,7 @@ ALLOWED = {
     },
     NAMES: {
         "app/kernel_level.cpp": "a user's choice among units that multiply tiles",
+        "parallel/shared_memory_reducer.cpp": "ranks that share memory compute on CPUs",
         "bench/tile_peak.cpp": "the peak of the unit that multiplies tiles",
         "train/run_warnings.cpp": "a warning where there is no such unit",
     },

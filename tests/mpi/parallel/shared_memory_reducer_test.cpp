@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -174,6 +175,58 @@ TEST_F(SharedMemoryReducers, LetEachRankUpdateItsPart) {
       expect_bits(block.view, scaled, std::to_string(num_gradient) + " floats");
       reducer.publish_update(ExecSpace(),
                              block.view);  // training reads in the next step, before its sums
+    }
+  }
+}
+
+// What reduce_and_update() hands over, into an array that the ranks share.
+struct Scaled {
+  FloatView block;
+  float factor = 0;
+
+  static void run(const void* self, std::int64_t begin, std::int64_t end, const float* gradient) {
+    const auto& scaled = *static_cast<const Scaled*>(self);
+    for (std::int64_t i = begin; i < end; ++i)
+      scaled.block(i) = gradient[i - begin] * scaled.factor;
+  }
+};
+
+// In front of `num_updated` the update has the gradient; after it, where statistics lie, the total.
+TEST_F(SharedMemoryReducers, HandTheGradientToTheUpdate) {
+  for (const std::int64_t num_gradient : {16, 100, 5000}) {
+    for (const std::int64_t num_updated : {std::int64_t{0}, num_gradient / 32 * 16, num_gradient}) {
+      const std::int64_t num_floats = num_gradient + 2;
+      const BatchPartition partition(13, 1, world().size());
+      SharedMemoryReducer reducer(world(), num_floats, SumOrder::tree, 2);
+      EXPECT_TRUE(reducer.updates_parameters());
+      const ReductionPlan plan = reducer.add_plan(partition);
+      reducer.allocate();
+      const StateBlock block = StateMemory(world(), reducer).allocate("test::block", num_gradient);
+      const auto expected = reference::tree_sum(leaf_gradients(num_floats, 0, 13));
+      Scaled scaled{block.view};
+      for (int round = 1; round <= 10; ++round) {
+        scaled.factor = static_cast<float>(round);
+        write_tree_partial_sums(partition, world().rank(), reducer);
+        int calls = 0;
+        const ReducedGradient reduced = reducer.reduce_and_update(
+            ExecSpace(), plan, num_updated, [&](const ConstFloatView& sums) {
+              ++calls;
+              expect_bits(sums, {expected.end() - 2, expected.end()}, "sums for the update");
+              return ParameterUpdate{&scaled, Scaled::run, block.view.data()};
+            });
+        EXPECT_EQ(calls, 1);
+        expect_bits(reduced.sums, {expected.end() - 2, expected.end()}, "sums");
+        for (const BlockRange& own : reducer.own_ranges()) {
+          for (std::int64_t i = std::max(own.begin, num_updated); i < own.end; ++i)
+            ASSERT_EQ(reduced.total(i), expected[static_cast<std::size_t>(i)]);
+        }
+        reducer.publish_update(ExecSpace(), block.view);
+        std::vector<float> updated(static_cast<std::size_t>(num_gradient));
+        for (std::size_t i = 0; i < static_cast<std::size_t>(num_updated); ++i)
+          updated[i] = expected[i] * scaled.factor;
+        expect_bits(block.view, updated, std::to_string(num_updated) + " floats");
+        reducer.publish_update(ExecSpace(), block.view);
+      }
     }
   }
 }

@@ -50,8 +50,8 @@ ParameterTable weights_and_biases() {
 
 class Side {
  public:
-  explicit Side(const OptimizerSpec& spec)
-      : optimizer_(make_optimizer(spec, table_)),
+  explicit Side(const OptimizerSpec& spec, const OptimizerPart& part = {})
+      : optimizer_(make_optimizer(spec, table_, part)),
         parameters_(test::to_view(test::random_values(size(), 1))),
         scalars_("test::scalars") {
     values_.gradient_scale = 0.25f;
@@ -88,6 +88,18 @@ class Side {
       }
       end = begin;
     }
+    end_step();
+  }
+
+  /// Of [begin, end), in pieces that may lie in two tensors.
+  void step_in_pieces(const std::vector<float>& gradient, std::int64_t begin, std::int64_t end) {
+    Kokkos::deep_copy(scalars_, values_);
+    const ParameterUpdate update = optimizer_->begin_update(exec_, scalars_, parameters_);
+    ASSERT_TRUE(update);
+    ASSERT_EQ(update.parameters, parameters_.data());
+    exec_.fence("test: begin_update");
+    for (std::int64_t at = begin; at < end; at += 96)
+      update.run(update.optimizer, at, std::min(at + 96, end), gradient.data() + at);
     end_step();
   }
 
@@ -144,13 +156,34 @@ TEST(ParameterUpdate, ChangesNothingOnceALossWasNotFinite) {
   }
 }
 
-TEST(ParameterUpdate, IsNoneForAnOptimizerOfAPart) {
+// A rank that updates a part of the block hands over pieces of that part.
+TEST(ParameterUpdate, OfAPartHasTheBitsOfThatPart) {
+  constexpr std::int64_t kBegin = 1600;
+  constexpr std::int64_t kEnd = 3200;
   for (const Case& c : kCases) {
-    const ParameterTable table = weights_and_biases();
-    const auto optimizer = make_optimizer(c.spec, table, {0, 1600, {}});
-    const FloatView parameters("test::parameters", static_cast<std::size_t>(table.trained_size()));
-    EXPECT_FALSE(optimizer->begin_update(ExecSpace(), StepScalarsView("test::scalars"), parameters))
-        << c.name;
+    for (const bool weights_only : {false, true}) {
+      SCOPED_TRACE(std::string(c.name) + (weights_only ? ", decay of weights" : ""));
+      OptimizerSpec spec = c.spec;
+      if (weights_only) spec.decay = DecayScope::weights;
+      Side whole(spec);
+      Side part(spec, {kBegin, kEnd, {}});
+      const auto gradient = test::random_values(whole.size(), 7);
+      const auto before = part.all().at(0);
+      for (int t = 0; t < 2; ++t) {
+        whole.step(gradient);
+        part.step_in_pieces(gradient, kBegin, kEnd);
+      }
+      const auto expected = whole.all();
+      const auto actual = part.all();
+      for (std::size_t i = 0; i < before.size(); ++i) {
+        const bool is_own = i >= kBegin && i < kEnd;
+        ASSERT_EQ(actual.at(0)[i], is_own ? expected.at(0)[i] : before[i]) << i;
+      }
+      for (std::size_t a = 1; a < actual.size(); ++a) {
+        ASSERT_EQ(actual[a],
+                  std::vector<float>(expected[a].begin() + kBegin, expected[a].begin() + kEnd));
+      }
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
@@ -68,6 +69,55 @@ TEST(TreeSum, HasTheBitsOfItsReference) {
       const Leaves leaves = random_leaves(num_leaves, count);
       EXPECT_TRUE(same_bits(sum_with_kernel(leaves), reference::tree_sum(leaves)))
           << num_leaves << " leaves of " << count;
+    }
+  }
+}
+
+// What an update is given, piece by piece.
+struct Pieces {
+  std::vector<float> gradient;
+  std::vector<int> calls;  // for each float
+
+  static void run(const void* self, std::int64_t begin, std::int64_t end, const float* piece) {
+    auto& pieces = *static_cast<Pieces*>(const_cast<void*>(self));
+    EXPECT_EQ(begin % kLanes, 0);
+    for (std::int64_t i = begin; i < end; ++i) {
+      pieces.gradient.at(static_cast<std::size_t>(i)) = piece[i - begin];
+      ++pieces.calls.at(static_cast<std::size_t>(i));
+    }
+  }
+};
+
+TEST(TreeSum, GoesToTheUpdatePieceByPiece) {
+  if constexpr (kHostExecution) {
+    constexpr std::int64_t kFirst = 32;  // of a rank's slice
+    for (const int num_leaves : {1, 2, 3, 7, 40}) {
+      for (const int count : {0, 1, 17, 256, 513, 5000}) {
+        const Leaves leaves = random_leaves(num_leaves, std::max(count, 1));
+        std::vector<float> received;
+        std::vector<std::int64_t> offsets;
+        for (const std::vector<float>& leaf : leaves) {
+          offsets.push_back(static_cast<std::int64_t>(received.size()));
+          received.insert(received.end(), leaf.begin(), leaf.end());
+        }
+        const FloatView parameters("parameters", static_cast<std::size_t>(kFirst + count));
+        Pieces pieces{std::vector<float>(parameters.extent(0)),
+                      std::vector<int>(parameters.extent(0))};
+        const ExecSpace exec;
+        host::tree_sum_and_update(
+            exec, make_tree_sum_plan(offsets, BlockTree(num_leaves).traverse_blocks(0, num_leaves)),
+            test::to_view(received), kFirst, count, {&pieces, Pieces::run, parameters.data()});
+        exec.fence();
+        std::vector<float> expected(kFirst, 0.0f);
+        std::vector<int> once(kFirst, 0);
+        if (count > 0) {
+          const std::vector<float> sum = reference::tree_sum(leaves);
+          expected.insert(expected.end(), sum.begin(), sum.end());
+          once.resize(expected.size(), 1);
+        }
+        EXPECT_TRUE(same_bits(pieces.gradient, expected)) << num_leaves << ", " << count;
+        EXPECT_EQ(pieces.calls, once) << num_leaves << ", " << count;
+      }
     }
   }
 }
