@@ -149,6 +149,7 @@ constexpr const char* kWithoutCost[] = {
     "quern::strategy::end_rank_loss",       //
     "quern::parallel::add_votes",           //
     "quern::parallel::tree_sum",            // as many partials as the ranks hand over
+    "quern::parallel::tree_sum_update",     // the same, and the optimizer
     "quern::parallel::merge_sums",          // of the pieces of a batch
     "quern::parallel::pack_slices",         //
     "quern::parallel::pack_sums",           //

@@ -14,6 +14,7 @@
 #include "parallel/batch_partition.hpp"
 #include "parallel/tree_sum.hpp"
 #include "tensor/parameter_block.hpp"
+#include "tensor/parameter_update.hpp"
 
 namespace quern {
 
@@ -22,7 +23,8 @@ namespace quern {
 enum class ReductionPlan : int {};
 
 struct ReducedGradient {
-  ConstFloatView total;  ///< num_gradient() floats, equal on all ranks; valid until the next reduce
+  /// num_gradient() floats, equal on all ranks after reduce(); valid until the next one.
+  ConstFloatView total;
   ConstFloatView sums;   ///< the num_sums floats after them
   ConstFloatView votes;  ///< one float, the sum of the ranks' votes
 };
@@ -108,11 +110,11 @@ class GradientReducer {
     return reduce(exec, plan);
   }
 
-  /// May reduce_and_update() take its place? Of ranks that share memory, and kernels on the host.
+  /// Is there reduce_and_update()? Of ranks that share memory, with kernels on CPUs.
   virtual bool updates_parameters() const { return false; }
-  /// As reduce_own_part(), and the first `num_updated` floats of the gradient, what of them is this
-  /// rank's, go to the update piece by piece, while they are in a cache: `total` has only those
-  /// after them. `begin_update` is called with the sums, and before the first piece.
+  /// As reduce_own_part(), but this rank's part of the first `num_updated` floats of the gradient
+  /// goes to the update, piece by piece while it is in a cache, and not into `total`.
+  /// `begin_update` is called once, with the sums, before the first piece.
   using BeginUpdate = std::function<ParameterUpdate(const ConstFloatView& sums)>;
   virtual ReducedGradient reduce_and_update(const ExecSpace& exec, ReductionPlan plan,
                                             std::int64_t num_updated,

@@ -78,8 +78,9 @@ ReducedGradient SharedMemoryReducer::reduce_and_update(const ExecSpace& exec, Re
   const std::int64_t begin = slices_.begin(comm().rank());
   const std::int64_t end = std::clamp(num_updated, begin, slices_.end(comm().rank()));
   const ParameterUpdate update = begin_update(result.sums);
+  expect(static_cast<bool>(update), "an optimizer that updates piece by piece");
   if constexpr (kHostExecution)
-    host::tree_sum_and_update(exec, plan(plan_id).slice, all_partial_sums_, begin, end - begin,
+    host::tree_sum_update(exec, plan(plan_id).slice, all_partial_sums_, begin, end - begin,
                               update);
   sum_slice(exec, plan_id, end);
   return result;

@@ -15,7 +15,7 @@ namespace quern {
 /// rank adds its slice of all partial sums straight into the shared total, (3) everybody waits for
 /// the total, and reads it there. Nothing is packed, sent or copied. With reduce_own_part() the
 /// update of the parameters comes between (2) and (3), which is publish_update() then; with
-/// reduce_and_update() it takes each piece of (2), and there is no total. Partial sums
+/// reduce_and_update() it takes each piece of (2), which is not stored. Partial sums
 /// are overwritten after (3) only, when nobody reads them any more, and the total after the next
 /// (1): one set of buffers is enough. SumOrder::tree gives the bits of TreeReducer.
 class SharedMemoryReducer final : public GradientReducer {

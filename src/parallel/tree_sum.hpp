@@ -53,12 +53,11 @@ void tree_sum(const ExecSpace& exec, const TreeSumPlan& plan, const ConstFloatVi
               const ConstFloatView& own, const FloatView& sum, std::int64_t count);
 
 namespace host {
-/// The same sum, of which each piece is handed to the update while it is in the L1, and stored
-/// nowhere: of the parameters [begin, begin + count) of the block, `begin` a multiple of kLanes.
-/// All leaves lie in `received`.
-void tree_sum_and_update(const ExecSpace& exec, const TreeSumPlan& plan,
-                         const ConstFloatView& received, std::int64_t begin, std::int64_t count,
-                         const ParameterUpdate& update);
+/// The same sum, stored nowhere: each piece goes to the update while it is in the L1, of the
+/// parameters [begin, begin + count) of the block. `begin` is a multiple of kLanes, all leaves lie
+/// in `received`.
+void tree_sum_update(const ExecSpace& exec, const TreeSumPlan& plan, const ConstFloatView& received,
+                     std::int64_t begin, std::int64_t count, const ParameterUpdate& update);
 }  // namespace host
 
 /// Accumulates `more` into `sum`, which has as many floats and does not overlap it.

@@ -92,30 +92,31 @@ std::int64_t BlockUpdate::state_bytes(const OptimizerSpec& spec, const Parameter
 }
 
 void BlockUpdate::leave_to_layers(std::vector<std::pair<std::int64_t, std::int64_t>> but) {
-  leave_to(Maker::layers);
-  not_by_maker_ = std::move(but);
+  leave_to(Updater::layers);
+  not_by_layers_ = std::move(but);
 }
 
 void BlockUpdate::leave_to_reducer() {
-  leave_to(Maker::reducer);
+  leave_to(Updater::reducer);
 }
 
-void BlockUpdate::leave_to(Maker maker) {
+void BlockUpdate::leave_to(Updater updater) {
   expect(parts_.size() == 1 && !clip_.is_active() && !ratios_, "an update in one part, no norms");
-  maker_ = maker;
+  expect(updater_ == Updater::optimizer, "one who updates the parameters");
+  updater_ = updater;
 }
 
 ParameterUpdate BlockUpdate::begin_update(const ExecSpace& exec, const StepScalarsView& scalars,
                                           const FloatView& parameters) {
-  by_maker_ = parts_.front().optimizer->begin_update(exec, scalars, trained(parameters));
-  return by_maker_;
+  by_pieces_ = parts_.front().optimizer->begin_update(exec, scalars, trained(parameters));
+  return by_pieces_;
 }
 
 void BlockUpdate::update_parameters(const ExecSpace& exec, const StepScalarsView& scalars,
                                     const FloatView& parameters, const ConstFloatView& gradient) {
-  if (by_maker_) {
-    for (const auto& [begin, end] : not_by_maker_)
-      update_piece(exec, by_maker_, begin, end, gradient);
+  if (by_pieces_) {
+    for (const auto& [begin, end] : not_by_layers_)
+      update_piece(exec, by_pieces_, begin, end, gradient);
     return;
   }
   const AllGather all_gather = [&](const FloatView& all) {

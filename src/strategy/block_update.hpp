@@ -43,14 +43,14 @@ class BlockUpdate {
     return clip_.is_active() && !reducer_.spreads_state() && !exchange_;
   }
 
-  /// Where no norms are needed, who makes the gradient may update the parameters, by
-  /// begin_update(): on a rank that updates all of them the layers in backward, all but these
-  /// ranges; or GradientReducer::reduce_and_update().
+  /// From now on layers update their parameters in backward, all but these ranges. Of a rank that
+  /// updates all parameters, and needs no norms.
   void leave_to_layers(std::vector<std::pair<std::int64_t, std::int64_t>> but);
+  bool is_left_to_layers() const { return updater_ == Updater::layers; }
+  /// From now on GradientReducer::reduce_and_update() updates them. Of a rank that needs no norms.
   void leave_to_reducer();
-  bool is_left_to_layers() const { return maker_ == Maker::layers; }
-  bool is_left_to_reducer() const { return maker_ == Maker::reducer; }
-  /// Optimizer::begin_update, for these.
+  bool is_left_to_reducer() const { return updater_ == Updater::reducer; }
+  /// Optimizer::begin_update, for layers or reducer.
   ParameterUpdate begin_update(const ExecSpace& exec, const StepScalarsView& scalars,
                                const FloatView& parameters);
 
@@ -65,12 +65,12 @@ class BlockUpdate {
   TrainState state(const FloatView& parameters) const;
 
  private:
-  enum class Maker { none, layers, reducer };  // of the gradient, who updates the parameters
+  enum class Updater { optimizer, layers, reducer };
   struct Part {
     std::unique_ptr<Optimizer> optimizer;
     RunningAverages averages;
   };
-  void leave_to(Maker maker);
+  void leave_to(Updater updater);
   FloatView trained(const FloatView& block) const {
     return Kokkos::subview(block, std::pair(std::int64_t{0}, trained_size_));
   }
@@ -85,9 +85,9 @@ class BlockUpdate {
   bool gathers_ratios_ = false;
   std::vector<StateBlock> shared_;
   std::vector<Part> parts_;
-  Maker maker_ = Maker::none;
-  std::vector<std::pair<std::int64_t, std::int64_t>> not_by_maker_;
-  ParameterUpdate by_maker_;  // of the step under way; none unless so left
+  Updater updater_ = Updater::optimizer;
+  std::vector<std::pair<std::int64_t, std::int64_t>> not_by_layers_;
+  ParameterUpdate by_pieces_;  // of the step under way, where it is left to others
 };
 
 }  // namespace quern

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters that are updated where their gradient is made, while it is in a cache: it is neither
-// written nor read, and the update waits for memory while products keep the processor busy.
+// written nor read. In a layer, the update waits for memory while products keep the processor busy.
 #pragma once
 
 #include <cstdint>

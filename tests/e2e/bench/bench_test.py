@@ -35,6 +35,7 @@ class BenchTest(training.TrainingTest):
         before = training.tree(self.folder)
         done = self.quern("bench", *args, "--rounds", 1, "--json", "out.json", ranks=ranks)
         self.assertEqual(set(done.codes), {0}, done)
+        self.assertNotIn("no cost is declared", done.out + done.err)
         document = json.loads((self.folder / "out.json").read_text())
         (self.folder / "out.json").unlink()
         self.assertEqual(training.tree(self.folder), before)

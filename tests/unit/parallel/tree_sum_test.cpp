@@ -104,7 +104,7 @@ TEST(TreeSum, GoesToTheUpdatePieceByPiece) {
         Pieces pieces{std::vector<float>(parameters.extent(0)),
                       std::vector<int>(parameters.extent(0))};
         const ExecSpace exec;
-        host::tree_sum_and_update(
+        host::tree_sum_update(
             exec, make_tree_sum_plan(offsets, BlockTree(num_leaves).traverse_blocks(0, num_leaves)),
             test::to_view(received), kFirst, count, {&pieces, Pieces::run, parameters.data()});
         exec.fence();
