@@ -80,8 +80,7 @@ ReducedGradient SharedMemoryReducer::reduce_and_update(const ExecSpace& exec, Re
   const ParameterUpdate update = begin_update(result.sums);
   expect(static_cast<bool>(update), "an optimizer that updates piece by piece");
   if constexpr (kHostExecution)
-    host::tree_sum_update(exec, plan(plan_id).slice, all_partial_sums_, begin, end - begin,
-                              update);
+    host::tree_sum_update(exec, plan(plan_id).slice, all_partial_sums_, begin, end - begin, update);
   sum_slice(exec, plan_id, end);
   return result;
 }
