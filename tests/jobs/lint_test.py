@@ -78,7 +78,7 @@ class LintTest(unittest.TestCase):
 
     def test_bad_scripts(self):
         scripts = list(scripts_of("bad_scripts.txt"))
-        self.assertEqual(len(scripts), 19)
+        self.assertEqual(len(scripts), 20)
         for _, _, expected in scripts:
             self.assertTrue(expected)
         self.check_all(scripts)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Licence lines, no names of machines or package registries, documents that stay true (no diary), and
+"""Licence lines, programs that can be called, no names of machines or package registries, documents that stay true (no diary), and
 links of theirs that lead somewhere."""
+import os
 import re
 
 import tree
@@ -34,6 +35,13 @@ def licence(path, text):
     head = text.split("\n", 2)[:2] if first_is_taken else text.split("\n", 1)[:1]
     if needs_licence(path, text) and not any(SPDX in line for line in head):
         yield f"{path}: no line '{SPDX}' at its top"
+
+
+def executable(root, path, text):
+    """Documents call these by their names."""
+    if (text.startswith("#!") and path.suffix != ".sbatch" and path.parts[0] in ("benchmarks", "jobs", "scripts")
+            and not os.access(root / path, os.X_OK)):
+        yield f"{path}: begins with '#!' and is not executable (git update-index --chmod=+x)"
 
 
 def names(path, text):
@@ -78,6 +86,7 @@ def check(root):
         if text is None or path.name in ("LICENSE", "NOTICE"):
             continue
         offences += licence(path, text)
+        offences += executable(root, path, text)
         offences += names(path, text)
         if path.suffix == ".md":
             offences += diary(path, text)

@@ -400,6 +400,16 @@ class TextsTest(CheckCase):
         self.write("run", "#!/bin/sh\n")
         self.assert_found(check_texts.check, "run")
 
+    def test_a_program_that_cannot_be_called(self):
+        text = "#!/usr/bin/env python3\n# " + check_texts.SPDX + "\n"
+        for name in ("benchmarks/a.py", "scripts/a", "jobs/a"):
+            self.write(name, text)
+            self.assert_found(check_texts.check, name, "executable")
+            (self.root / name).chmod(0o755)
+        self.write("tests/a.py", text)
+        self.write("jobs/a.sbatch", text)
+        self.assert_clean(check_texts.check)
+
     def test_missing_licence_of_settings(self):
         for name in ("CMakeLists.txt", "cmake/a.cmake", "a.cmake.in", "a.toml", "a.yaml", "CITATION.cff",
                      ".clang-format", "lib/a.sh"):

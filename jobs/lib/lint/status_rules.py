@@ -128,6 +128,23 @@ def lost(script):
             yield _lost(end.line, end.text, last)
 
 
+def lost_of_background(script):
+    """`program &` and wait: what the last wait says is to be the job's end."""
+    work = [launch.command for launch in script.work()
+            if not launch.command.within("function", "trap") and launch.command.in_background()]
+    top = [one for one in script.commands if not one.within("function", "trap", "substitution")]
+    waits = [one for one in top if one.name == "wait" and len(one.arguments) > 1]
+    if not work or not waits or waits[-1] is top[-1] or stops_at_errors(script, waits[-1]):
+        return
+    if decided(waits[-1]) or any(one.arguments[1:] != ["0"] for one in script.named("exit")):
+        return
+    after = top[top.index(waits[-1]) + 1:]
+    readers = [one for one in after if reads_status(one)]
+    captured = re.match(r"(\w+)=\"?\$\??\{?\?", readers[0].text) if readers else None
+    if not readers or (captured and not _used(after, captured.group(1))):
+        yield _lost(top[-1].line, top[-1].text, work[-1])
+
+
 def _used(commands, name):
     """Does anything but a message use the variable?"""
     return any(re.search(r"\$\{?" + name + r"\b|\(\(.*\b" + name + r"\b", one.text) and one.name not in ("echo", "printf")
@@ -140,4 +157,4 @@ def _lost(line, text, launched):
                    "status=$? after {}, and exit \"$status\" at the end".format(launched.name))
 
 
-RULES = (pipe, set_e, of_another, lost)
+RULES = (pipe, set_e, of_another, lost, lost_of_background)

@@ -58,7 +58,7 @@ as 130. A second one ends it at once, without a checkpoint.
 .SH ENVIRONMENT
 .TP
 .B OMP_NUM_THREADS
-Threads of a rank; without it and SLURM_CPUS_PER_TASK the processors of the rank.
+Threads of a rank; without it SLURM_CPUS_PER_TASK, else the rank's equal share of its processors.
 .TP
 .B QUERN_BIND
 .B cores
