@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # The libraries, each from the oldest version on that Quern is meant to compile with. The Spack recipe
 # names the same versions (tests/spack/recipe_test.py).
-find_package(Kokkos 4.6 REQUIRED PATHS ${PROJECT_SOURCE_DIR}/build/deps/kokkos)  # of scripts/setup
+# Kokkos: that of Kokkos_ROOT or CMAKE_PREFIX_PATH, else what scripts/setup chose, else the system's.
+set(chosen "")
+if(EXISTS ${PROJECT_SOURCE_DIR}/build/.quern-setup.env)
+  file(STRINGS ${PROJECT_SOURCE_DIR}/build/.quern-setup.env chosen REGEX "^KOKKOS_PREFIX=.")
+  string(REPLACE "KOKKOS_PREFIX=" "" chosen "${chosen}")
+endif()
+find_package(Kokkos 4.6 REQUIRED HINTS ${chosen} PATHS ${PROJECT_SOURCE_DIR}/build/deps/kokkos)
 include(QuernDevice)
 find_package(HDF5 1.10 REQUIRED COMPONENTS C)
 find_package(ZLIB REQUIRED)

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Kokkos built from source into this clone's build folder: no root, any system, nothing replaced.
 
-kKokkosRelease=4.7.04
-kKokkosReleaseSha256=4213b248c39e112299fa94ee08817e51126fc02996ed6e2ab56aec4cdb80ee1f
+kKokkosRelease=4.6.01
+kKokkosReleaseSha256=b9d70e4653b87a06dbb48d63291bf248058c7c7db4bd91979676ad5609bb1a3a
 kKokkosReleaseAddress="https://github.com/kokkos/kokkos/releases/download/$kKokkosRelease/kokkos-$kKokkosRelease.tar.gz"
 
 own_kokkos_prefix() { printf '%s\n' "$kRoot/build/deps/kokkos"; }
 
-# Kokkos' CMake files say 4.7.4 where the release is called 4.7.04.
+# Kokkos' CMake files say 4.6.1 where the release is called 4.6.01.
 plain_version() { sed -E 's/\.0+([0-9])/.\1/g' <<<"$1"; }
 
 # The version of the Kokkos source tree in folder $1.

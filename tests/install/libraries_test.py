@@ -24,6 +24,19 @@ endmacro()
 list(APPEND CMAKE_MODULE_PATH {ROOT}/cmake)
 include(QuernDependencies)
 """
+# Takes the Kokkos of a folder of its own, whose system is the folder SYSTEM.
+CHOICE = f"""cmake_minimum_required(VERSION 3.22)
+project(choice LANGUAGES NONE)
+set(CMAKE_SYSTEM_PREFIX_PATH ${{SYSTEM}})
+macro(find_package name)
+  if("${{name}}" STREQUAL "Kokkos")
+    _find_package(${{ARGV}})
+    message(STATUS "took ${{Kokkos_DIR}}")
+  endif()
+endmacro()
+list(APPEND CMAKE_MODULE_PATH {ROOT}/cmake)
+include(QuernDependencies)
+"""
 VERSION = """set(PACKAGE_VERSION {})
 if(PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION)
   set(PACKAGE_VERSION_COMPATIBLE TRUE)
@@ -58,6 +71,38 @@ class LibrariesTest(unittest.TestCase):
         return subprocess.run([given.cmake, "-S", folder, "-B", f"{folder}/build",
                                f"-DTOO_OLD={name}", f"-DOLD={folder}"],
                               text=True, capture_output=True, check=False)
+
+    def test_kokkos_that_setup_chose(self):
+        """Before the system's and after what the caller names; without a choice its own is the last."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "CMakeLists.txt").write_text(CHOICE)
+            (folder / "build").mkdir()
+            memory = folder / "build/.quern-setup.env"
+            for prefix in ("system", "chosen", "named", "build/deps/kokkos"):
+                package = folder / prefix / "lib/cmake/Kokkos"
+                package.mkdir(parents=True)
+                (package / "KokkosConfig.cmake").write_text("")
+                (package / "KokkosConfigVersion.cmake").write_text(VERSION.format("99"))
+            memory.write_text(f"KOKKOS_PREFIX={folder}/chosen\n")
+            self.assertEqual(self.taken(folder), "chosen")
+            self.assertEqual(self.taken(folder, f"-DKokkos_ROOT={folder}/named"), "named")
+            self.assertEqual(self.taken(folder, f"-DCMAKE_PREFIX_PATH={folder}/named"), "named")
+            memory.write_text("KOKKOS_PREFIX=\n")
+            self.assertEqual(self.taken(folder), "system")
+            memory.unlink()
+            self.assertEqual(self.taken(folder), "system")
+            shutil.rmtree(folder / "system")
+            self.assertEqual(self.taken(folder), "build/deps/kokkos")
+
+    def taken(self, folder, *options):
+        (folder / "build/CMakeCache.txt").unlink(missing_ok=True)
+        done = subprocess.run([given.cmake, "-S", folder, "-B", folder / "build", f"-DSYSTEM={folder}/system",
+                               *options], text=True, capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = re.search(r"took (\S+)/lib/cmake/Kokkos", done.stdout)
+        self.assertIsNotNone(found, done.stdout)
+        return str(Path(found[1]).relative_to(folder))
 
     def test_setup_wants_the_same(self):
         """The probe of scripts/setup, on the libraries of this system."""
