@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/version.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/model_hash.hpp"
 #include "checkpoint/weights_file.hpp"
 #include "checkpoint/writer.hpp"
@@ -72,6 +74,12 @@ void check_normalization(const Recipe& recipe) {
 
 ExitCode import_weights(const ImportOptions& options) {
   check_out_file(options.out, options.force);
+  const std::string name = std::filesystem::path(options.out).filename().string();
+  if (step_of_name(name).value_or(0) != 0) {
+    throw InputError("'" + options.out +
+                     "' is named as a checkpoint of another step than 0, expected " +
+                     checkpoint_name(0) + " or a name that says no step");
+  }
   const LoadedCheckpoint file = read_weights(options.file);
   const Recipe recipe =
       with_normalizations_of(file, read_recipe(options.recipe, options.overrides));
@@ -117,6 +125,7 @@ Command add_import_command(CommandLine app) {
   add_set_option(command, options->overrides);
   command.add_option("--out", options->out, "The checkpoint, for example ckpt-0000000000.h5")
       .required()
+      .not_empty()
       .type_name("FILE");
   command
       .add_option("--rename", options->rename,

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -19,6 +22,14 @@
 #include "cpu/choice.hpp"
 
 namespace {
+
+// A daemon may start the program with closed streams: what it prints would go to the first files
+// that it opens, which get their numbers.
+void open_standard_streams() {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+    if (fcntl(stream, F_GETFD) == -1) open("/dev/null", O_RDWR);  // the lowest free number
+  }
+}
 
 // The program's own errors; those of commands that run on ranks are handled there.
 quern::ExitCode run(const quern::Command& command) {
@@ -123,6 +134,7 @@ bool works_alone(const std::vector<quern::Command>& commands) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_streams();
   // A file that grows past a limit (ulimit -f) is an error of writing, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   const int launched_rank = quern::read_launch().rank;

@@ -7,6 +7,7 @@
 #include "app/commands.hpp"
 #include "app/monitor/event_file.hpp"
 #include "app/monitor/metrics_csv.hpp"
+#include "app/out_file.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "io/output_file.hpp"
@@ -37,6 +38,10 @@ ExitCode export_metrics(const MetricsOptions& options) {
   if (!options.csv && options.tensorboard.empty())
     throw InputError("metrics expects --csv or --tensorboard DIR");
   if (!options.csv && !options.out.empty()) throw InputError("--out is of --csv");
+  const std::filesystem::path folder = options.run;
+  refuse_input_as_output(options.out,
+                         {(folder / "metrics.jsonl").string(), (folder / "events.jsonl").string(),
+                          (folder / "recipe.toml").string()});
   const RunLog run = read_run_log(options.run);
   if (run.unreadable_lines > 0)
     log::warn("left out " + std::to_string(run.unreadable_lines) +
@@ -60,6 +65,7 @@ Command add_metrics_command(CommandLine app) {
   command.add_option("run", options->run, "Run folder").required().type_name("RUN_DIR");
   command.add_flag("--csv", options->csv, "A table, one line per record of metrics.jsonl");
   command.add_option("--out", options->out, "CSV file (default: standard output)")
+      .not_empty()
       .type_name("FILE");
   command
       .add_option("--tensorboard", options->tensorboard,

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
 #include "io/pending_file.hpp"
 
 namespace quern {
@@ -26,6 +27,23 @@ void check_out_file(const std::filesystem::path& path, bool force) {
   const fs::path folder = file_behind(path).parent_path();
   if (!folder.empty() && !fs::is_directory(folder, error)) {
     throw InputError(fmt::format("there is no folder '{}'", folder.string()));
+  }
+}
+
+void refuse_input_as_output(const std::filesystem::path& path,
+                            const std::vector<std::string>& inputs) {
+  namespace fs = std::filesystem;
+  if (path.empty()) return;
+  if (step_of_name(path.filename().string()) || path.parent_path().filename() == "checkpoints") {
+    throw InputError(fmt::format(
+        "'{}' would be taken for a checkpoint, expected another name or folder", path.string()));
+  }
+  for (const std::string& input : inputs) {
+    std::error_code error;
+    if (!input.empty() && fs::equivalent(path, input, error)) {
+      throw InputError(fmt::format("'{}' is the input '{}' itself, expected another file",
+                                   path.string(), input));
+    }
   }
 }
 

@@ -345,7 +345,10 @@ ExitCode plan(const PlanOptions& options) {
       },
       [&](Communicator& comm) {
         given = agree(comm, [&] { return read_given(options, comm.size()); });
-        if (!options.json.empty()) run_on_root(comm, [&] { check_out_file(options.json, true); });
+        run_on_root(comm, [&] {
+          if (!options.json.empty()) check_out_file(options.json, true);
+          refuse_input_as_output(options.json, {options.recipe});
+        });
       });
 }
 

@@ -10,6 +10,7 @@
 #include "app/commands.hpp"
 #include "app/common_options.hpp"
 #include "app/memory_option.hpp"
+#include "app/out_file.hpp"
 #include "app/prediction_file.hpp"
 #include "app/sample_set.hpp"
 #include "base/count_text.hpp"
@@ -105,7 +106,7 @@ std::vector<std::string> names_of_outputs(std::vector<std::string> names, int ou
 std::string timing_text(int batch, std::vector<double> seconds) {
   std::sort(seconds.begin(), seconds.end());
   const auto below = [&](std::size_t percent) {
-    return time_text(seconds[(seconds.size() - 1) * percent / 100]);
+    return time_text(seconds[(seconds.size() * percent + 99) / 100 - 1]);
   };
   return "a batch of " + count_text(batch, "sample") + " on each rank takes " + below(50) +
          " (median of " + std::to_string(seconds.size()) + "; 99 % of them at most " + below(99) +
@@ -113,6 +114,11 @@ std::string timing_text(int batch, std::vector<double> seconds) {
 }
 
 ExitCode predict(Communicator& comm, const PredictOptions& options) {
+  run_on_root(comm, [&] {
+    std::vector<std::string> inputs = options.source.inputs;
+    inputs.push_back(options.checkpoint);
+    refuse_input_as_output(options.out, inputs);
+  });
   const SharedCheckpoint checkpoint = load_checkpoint(comm, options.checkpoint);
   const Recipe& recipe = checkpoint.recipe;
   ForwardModel forward(comm, recipe);
@@ -155,7 +161,12 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
       forward.grid(), model, samples, options.batch,
       [&](std::span<const float> outputs, int label) { file->add(outputs, label); }, &seconds);
   run_on_root(comm, [&] { file->finish(); });
-  if (options.timing && !seconds.empty()) log::info(timing_text(options.batch, std::move(seconds)));
+  if (options.timing && !seconds.empty()) {
+    const std::int64_t ranks = forward.grid().data().size();
+    const std::int64_t share = (samples.count + ranks - 1) / ranks;
+    const auto batch = static_cast<int>(std::min<std::int64_t>(options.batch, share));
+    log::info(timing_text(batch, std::move(seconds)));
+  }
   return ExitCode::done;
 }
 
@@ -200,6 +211,7 @@ Command add_predict_command(CommandLine app) {
           "File, which appears once it is complete: CSV, or with the ending .npy or .h5 the "
           "probabilities of all classes, or all outputs, as one float32 array [n, ...] "
           "(default: lines of CSV go to standard output as they come)")
+      .not_empty()
       .type_name("FILE");
   return {command,
           [options] {

@@ -271,6 +271,7 @@ Command add_shard_command(CommandLine app) {
       .show_default();
   command.add_option("--out", options->out, "Folder for the shards; created if it is missing")
       .required()
+      .not_empty()
       .type_name("DIR");
   command.add_option("--shards", options->shards, "Number of shards")
       .in_range(1, kMaxShards)

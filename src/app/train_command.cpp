@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <csignal>
 #include <memory>
 #include <span>
 #include <string>
@@ -111,6 +112,8 @@ PlanInfo info_of(Communicator& comm, const TrainingRun& run) {
 }
 
 ExitCode train(Communicator& comm, const TrainOptions& options, const Recipe& recipe) {
+  // A reader of the output that ends (head, grep -m1) does not end the training: log::note warns.
+  std::signal(SIGPIPE, SIG_IGN);
   TrainingRun run(comm, recipe,
                   {.folder = options.run_dir,
                    .resume = options.resume,

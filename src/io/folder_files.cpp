@@ -68,6 +68,16 @@ bool is_stale(const fs::path& file, const Writer& writer) {
   return !error && fs::file_time_type::clock::now() - written > kStaleElsewhere;
 }
 
+// A link counts as what it leads to. One that leads nowhere, and what the system cannot look at,
+// are for those to refuse who open them.
+bool may_be_file(const fs::directory_entry& entry) {
+  std::error_code unknown;
+  const fs::file_type type = entry.status(unknown).type();
+  if (type == fs::file_type::not_found)
+    return entry.symlink_status(unknown).type() == fs::file_type::symlink;
+  return type == fs::file_type::regular || type == fs::file_type::none;
+}
+
 }  // namespace
 
 std::vector<fs::path> regular_files(const fs::path& folder) {
@@ -76,8 +86,7 @@ std::vector<fs::path> regular_files(const fs::path& folder) {
   if (!fs::exists(folder, error) && !error) return files;
   fs::directory_iterator entry(folder, error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    std::error_code gone;
-    if (entry->symlink_status(gone).type() == fs::file_type::regular) files.push_back(*entry);
+    if (may_be_file(*entry)) files.push_back(*entry);
   }
   if (error) {
     const std::string cannot_list = fmt::format("cannot list the folder '{}'", folder.string());

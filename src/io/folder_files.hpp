@@ -9,7 +9,9 @@
 
 namespace quern {
 
-/// The regular files of a folder, in any order; an absent one has none. InputError when it cannot
+/// The regular files of a folder, and links to such, in any order; an absent one has none. What
+/// cannot be looked at, and a link that leads nowhere, are among them: a file that is overlooked
+/// would count as lost. InputError when it cannot
 /// be listed, SystemFailure where a disk or a file server fails.
 std::vector<std::filesystem::path> regular_files(const std::filesystem::path& folder);
 

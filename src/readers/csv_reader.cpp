@@ -143,6 +143,9 @@ class ColumnChoice {
   void add(const std::string& word, std::vector<std::size_t>& chosen) const {
     const auto name = std::find(names_.begin(), names_.end(), word);
     if (name != names_.end()) {
+      if (std::find(name + 1, names_.end(), word) != names_.end())
+        stream_.fail(fmt::format("several columns are called '{}', expected the number of one",
+                                 printable(word)));
       chosen.push_back(static_cast<std::size_t>(name - names_.begin()));
       return;
     }

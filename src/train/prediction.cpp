@@ -171,7 +171,8 @@ void predict(const ProcessGrid& grid, Model& model, const Samples& samples, int 
     end_batch(exec, scalars, plan.samples());
     model.wait(exec);
     const std::span<const float> all = outputs.collect(exec, plan);
-    if (seconds) seconds->push_back(watch.seconds());
+    // A short batch by itself takes less time: it counts where there is no other.
+    if (seconds && (done == 0 || !batches.is_short(done))) seconds->push_back(watch.seconds());
     run_on_root(grid.world(), [&] {
       for (std::size_t i = 0; i < all.size(); i += width) {
         const std::span<const float> sample = all.subspan(i, width);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run_folder.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -51,6 +53,9 @@ void RunFolder::create(const std::string& recipe_text) const {
     NewFolders folders;
     folders.make(checkpoints());
     folders.make(folder_ / "log");
+    // Its own mode, or a link to elsewhere: not to be found out by the first checkpoint.
+    if (access(checkpoints().c_str(), W_OK | X_OK) != 0)
+      throw_write_failure("cannot write checkpoints into '" + checkpoints().string() + "'", errno);
     write_file(recipe_file(), recipe_text);
     fs::remove(done_file());  // of an earlier end: there are more epochs to train now
     folders.keep();

@@ -80,7 +80,8 @@ FileInfo inspect_run_folder(const std::string& folder, std::int64_t checkpoint_b
                             bool keeps_best) {
   FileInfo info;
   info.checkpoint_bytes = checkpoint_bytes;
-  const fs::path place = nearest_existing(folder);
+  const fs::path run = nearest_existing(folder);
+  const fs::path place = nearest_existing(fs::path(folder) / "checkpoints");  // a link, perhaps
   info.folder = place.string();
   struct statvfs system {};
   if (statvfs(place.c_str(), &system) == 0) {
@@ -90,6 +91,10 @@ FileInfo inspect_run_folder(const std::string& folder, std::int64_t checkpoint_b
     info.checkpoints = checkpoints_to_come(folder, keep, keeps_best);
   } catch (const InputError& error) {
     info.problem = error.what();
+    return info;
+  }
+  if (access(run.c_str(), W_OK | X_OK) != 0) {
+    info.problem = "cannot write to '" + run.string() + "': " + reason();
     return info;
   }
   const ProbeFile probe(place);

@@ -33,6 +33,7 @@ void expect_bits(const ConstFloatView& total, const std::vector<float>& expected
                  const std::string& what) {
   const std::vector<float> actual = to_vector(total);
   ASSERT_EQ(actual.size(), expected.size());
+  if (expected.empty()) return;  // no place in memory to compare
   EXPECT_EQ(std::memcmp(actual.data(), expected.data(), expected.size() * sizeof(float)), 0)
       << what;
 }

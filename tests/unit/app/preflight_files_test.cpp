@@ -25,6 +25,14 @@ TEST(PreflightFiles, FolderThatIsYetToBeMade) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+TEST(PreflightFiles, LooksWhereTheCheckpointsLie) {
+  const test::TempDir folder;
+  std::filesystem::create_symlink("/proc", folder.path() / "checkpoints");
+  const FileInfo info = inspect_run_folder(folder.path().string(), 1000, 3);
+  EXPECT_THAT(info.problem, HasSubstr("cannot write to '"));
+  EXPECT_THAT(info.problem, HasSubstr("checkpoints"));
+}
+
 TEST(PreflightFiles, CheckpointsThatAreThereNeedNoMoreRoom) {
   const test::TempDir folder;
   const std::filesystem::path checkpoints = folder.path() / "checkpoints";

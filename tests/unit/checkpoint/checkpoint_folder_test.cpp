@@ -28,6 +28,20 @@ TEST(CheckpointFolder, NamesHaveTenDigitsAndMoreWhenNeeded) {
   EXPECT_EQ(checkpoint_name(12345678901), "ckpt-12345678901.h5");
 }
 
+// Whoever overlooks one begins anew, and erases what the run has written.
+TEST(CheckpointFolder, HasLinksAsWell) {
+  const TempDir folder;
+  const TempDir elsewhere;
+  put_bytes(elsewhere.path() / "kept.h5", "a checkpoint");
+  std::filesystem::create_symlink(elsewhere.path() / "kept.h5", folder.path() / checkpoint_name(5));
+  std::filesystem::create_symlink(elsewhere.path() / "gone.h5", folder.path() / checkpoint_name(7));
+  std::filesystem::create_directory(folder.path() / checkpoint_name(9));
+  const std::vector<CheckpointFile> found = list_checkpoints(folder.path());
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].step, 5);
+  EXPECT_EQ(found[1].step, 7);
+}
+
 TEST(CheckpointFolder, StepIsReadBackFromItsNameOnly) {
   EXPECT_EQ(step_of_name("ckpt-0000000123.h5"), 123);
   EXPECT_EQ(step_of_name("ckpt-12345678901.h5"), 12345678901);
@@ -46,7 +60,6 @@ TEST(CheckpointFolder, ListsByStepAndSkipsWhatIsNoCheckpoint) {
     put_bytes(folder / name, "x");
   }
   std::filesystem::create_directory(folder / "ckpt-0000000007.h5");
-  std::filesystem::create_symlink(folder / "notes.txt", folder / "ckpt-0000000008.h5");
 
   std::vector<std::int64_t> steps;
   for (const CheckpointFile& file : list_checkpoints(folder.path())) steps.push_back(file.step);

@@ -62,6 +62,12 @@ TEST(CsvReader, QuotesHoldSeparators) {
   EXPECT_THAT(part_of("\"a,b\",c\n1,2\n\"3\",\"4\"\n", {1, 1}), ElementsAre(3, 4));
 }
 
+TEST(CsvReader, ColumnsOfOneNameHaveNumbers) {
+  expect_bad("a,b,a\n1,2,3\n", {"several columns are called 'a'", "the number of one"}, "a");
+  EXPECT_THAT(values_of("a,b,a\n1,2,3\n", "3"), ElementsAre(3));
+  EXPECT_THAT(values_of("a,b,a\n1,2,3\n", "b"), ElementsAre(2));
+}
+
 TEST(CsvReader, DoubledQuotesAreOne) {
   EXPECT_THAT(values_of("\"5\"\" disk, new\",b\n3,4\n", "5\" disk, new"), ElementsAre(3));
   EXPECT_THAT(values_of("\"\"\"x\"\"\",\"\"\"\"\n3,4\n", "\"x\""), ElementsAre(3));
