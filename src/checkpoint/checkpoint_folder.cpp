@@ -67,13 +67,12 @@ std::vector<fs::path> remove_stale_temporaries(const fs::path& folder) {
 }
 
 std::optional<fs::path> checkpoint_folder_of(const fs::path& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
+  const fs::file_status status = status_of(path);
   if (!fs::exists(status)) {
     throw InputError(fmt::format("there is no checkpoint or folder '{}'", path.string()));
   }
   if (!fs::is_directory(status)) return std::nullopt;
-  return fs::is_directory(path / "checkpoints", error) ? path / "checkpoints" : path;
+  return fs::is_directory(status_of(path / "checkpoints")) ? path / "checkpoints" : path;
 }
 
 bool is_gone(const fs::path& file) {

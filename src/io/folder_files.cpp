@@ -80,6 +80,14 @@ bool may_be_file(const fs::directory_entry& entry) {
 
 }  // namespace
 
+fs::file_status status_of(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::none)
+    throw_read_failure(error.value(), fmt::format("cannot read '{}'", path.string()));
+  return status;
+}
+
 std::vector<fs::path> regular_files(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code error;

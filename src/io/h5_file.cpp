@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
+#include "io/folder_files.hpp"
 #include "io/h5_heap.hpp"
 #include "io/h5_lookup.hpp"
 #include "io/h5_raw.hpp"
@@ -69,10 +70,8 @@ H5File H5File::create(const std::filesystem::path& path) {
 
 H5File H5File::open_read(const std::filesystem::path& path) {
   h5_silence();
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
+  const std::filesystem::file_status status = status_of(path);
   const std::string cannot_read = fmt::format("cannot read '{}'", path.string());
-  throw_system_failure(error.value(), cannot_read);
   if (!std::filesystem::exists(status)) {
     throw InputError(fmt::format("no file '{}'", path.string()));
   }

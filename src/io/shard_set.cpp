@@ -16,6 +16,7 @@
 #include "base/sha256.hpp"
 #include "base/system_failure.hpp"
 #include "base/text.hpp"
+#include "io/folder_files.hpp"
 #include "io/shard_format.hpp"
 #include "io/shard_header.hpp"
 #include "io/shard_place.hpp"
@@ -58,8 +59,7 @@ std::string seen_from(const std::filesystem::path& folder) {
 // -> the files of one whole set in the order of their indices.
 std::vector<ShardFile> find_set(const std::filesystem::path& folder, const std::string& split) {
   std::error_code error;
-  if (!std::filesystem::exists(folder, error)) {
-    throw_system_failure(error.value(), fmt::format("cannot read folder '{}'", folder.string()));
+  if (!std::filesystem::exists(status_of(folder))) {
     throw InputError(fmt::format("no folder '{}'{} ('quern shard' makes shards)", folder.string(),
                                  seen_from(folder)));
   }

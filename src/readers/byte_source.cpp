@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
+#include "io/folder_files.hpp"
 
 namespace quern {
 
@@ -43,14 +44,13 @@ struct ByteSource::Inflater {
 };
 
 ByteSource::ByteSource(std::filesystem::path path) : path_(std::move(path)) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path_, error);
-  throw_system_failure(error.value(), fmt::format("cannot read '{}'", path_.string()));
+  const std::filesystem::file_status status = status_of(path_);
   if (!std::filesystem::exists(status))
     throw InputError(fmt::format("no file '{}'", path_.string()));
   if (!std::filesystem::is_regular_file(status)) {
     throw InputError(fmt::format("'{}' is not a file", path_.string()));
   }
+  std::error_code error;
   file_bytes_ = std::filesystem::file_size(path_, error);
   errno = 0;
   file_.open(path_, std::ios::binary);

@@ -15,6 +15,7 @@
 #include "checkpoint/reader.hpp"
 #include "checkpoint/weights_file.hpp"
 #include "config/read_recipe.hpp"
+#include "io/folder_files.hpp"
 #include "train/recipe_match.hpp"
 
 namespace quern {
@@ -195,7 +196,7 @@ StartingPoint find_starting_point(const std::string& resume, const RunFolder& fo
     found.is_in_folder = true;
     if (!start) refuse_lost_checkpoints(folder);
     if (!start && !run.changes.empty()) refuse_change_of_new_run(folder);
-  } else if (!std::filesystem::exists(resume)) {
+  } else if (!std::filesystem::exists(status_of(resume))) {
     throw InputError("--resume: there is no checkpoint '" + resume +
                      "' (expected auto, never, a checkpoint file or a run folder)");
   } else {

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "config/read_recipe.hpp"
+#include "io/folder_files.hpp"
 
 namespace quern {
 
@@ -133,8 +134,9 @@ std::optional<std::int64_t> changed(const fs::path& file) {
 
 RunLog read_run_log(const fs::path& folder) {
   const std::string name = "'" + folder.string() + "'";
-  if (!fs::is_directory(folder))
-    throw InputError(name + (fs::exists(folder) ? " is no folder" : " does not exist") +
+  const fs::file_status status = status_of(folder);
+  if (!fs::is_directory(status))
+    throw InputError(name + (fs::exists(status) ? " is no folder" : " does not exist") +
                      " (expected a run folder)");
   if (!fs::exists(folder / "recipe.toml"))
     throw InputError(name + " is no run folder: it has no recipe.toml");

@@ -6,6 +6,8 @@
 
 #include "base/host_name.hpp"
 #include "checkpoint_fixture.hpp"
+#include "io/folder_files.hpp"
+#include "support/expect_error.hpp"
 
 namespace quern {
 namespace {
@@ -26,6 +28,18 @@ TEST(CheckpointFolder, NamesHaveTenDigitsAndMoreWhenNeeded) {
   EXPECT_EQ(checkpoint_name(0), "ckpt-0000000000.h5");
   EXPECT_EQ(checkpoint_name(123), "ckpt-0000000123.h5");
   EXPECT_EQ(checkpoint_name(12345678901), "ckpt-12345678901.h5");
+}
+
+// Not to be told is not to be without it.
+TEST(CheckpointFolder, SaysWhyItCannotBeRead) {
+  const TempDir folder;
+  EXPECT_FALSE(std::filesystem::exists(status_of(folder / "absent")));
+  EXPECT_TRUE(std::filesystem::is_directory(status_of(folder.path())));
+  const std::string too_long(300, 'a');
+  for (const auto& path : {folder / too_long, folder / too_long / "run"}) {
+    test::expect_error([&] { checkpoint_folder_of(path); }, ExitCode::bad_input,
+                       {"cannot read '", "File name too long"});
+  }
 }
 
 // Whoever overlooks one begins anew, and erases what the run has written.
