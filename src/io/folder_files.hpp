@@ -9,9 +9,9 @@
 
 namespace quern {
 
-/// What lies at `path`, or that there is nothing. A link counts as what it leads to. InputError where
-/// the system does not let the user know (a folder above is forbidden), SystemFailure where a disk or
-/// a file server fails.
+/// What lies at `path`, or that there is nothing. A link counts as what it leads to. InputError
+/// where the system does not let the user know (a folder above is forbidden), SystemFailure where a
+/// disk or a file server fails.
 std::filesystem::file_status status_of(const std::filesystem::path& path);
 
 /// The regular files of a folder, and links to such, in any order; an absent one has none. What
