@@ -91,11 +91,6 @@ void check_class_names(const ShardContent& content) {
 // -> the shards that the new ones replace.
 std::vector<ShardFile> check_folder(const std::filesystem::path& folder, const ShardSetName& set,
                                     Overwrite overwrite) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    throw InputError(fmt::format("cannot make folder '{}': {}", folder.string(), error.message()));
-  }
   std::vector<ShardFile> old;
   for (const ShardFile& file : list_shard_files(folder)) {
     if (file.says.split != set.split) continue;
@@ -141,6 +136,12 @@ void ShardSetWriter::check(const ConstSampleArrays& samples, std::int64_t first,
 }
 
 void ShardSetWriter::open_folder(Overwrite overwrite) {
+  try {
+    new_folders_->make(folder_);
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw InputError(
+        fmt::format("cannot make folder '{}': {}", folder_.string(), error.code().message()));
+  }
   for (const ShardFile& file : check_folder(folder_, set_, overwrite)) old_.push_back(file.path);
   remove_stale_files(folder_, [&](const std::string& name) {
     const auto says = parse_shard_file_name(name);

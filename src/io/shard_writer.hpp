@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "io/new_folders.hpp"
 #include "io/pending_file.hpp"
 #include "io/shard_content.hpp"
 
@@ -83,6 +85,8 @@ class ShardSetWriter {
   ShardContent content_;
   std::int64_t total_;
   std::vector<std::filesystem::path> old_;
+  // Removed where nothing has come into them; after pending_, whose files lie there.
+  std::unique_ptr<NewFolders> new_folders_ = std::make_unique<NewFolders>();
   std::vector<PendingFile> pending_;
   std::size_t published_ = 0;
 };

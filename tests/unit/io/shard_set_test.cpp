@@ -76,6 +76,19 @@ TEST(ShardFileName, OnlyWholeNamesCount) {
   }
 }
 
+// Refused, or out of room: what was made for the shards goes, what was there stays.
+TEST_F(ShardSetTest, LeavesNoFolderWithoutShards) {
+  ShardContent content;
+  content.shape = {1, 3, 2};
+  {
+    ShardSetWriter writer(folder_ / "a" / "b", {"toy", "train", 1}, content, 11);
+    writer.open_folder(Overwrite::no);
+    EXPECT_TRUE(std::filesystem::is_directory(folder_ / "a" / "b"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "a"));
+  EXPECT_TRUE(std::filesystem::is_directory(folder_.path()));
+}
+
 TEST_F(ShardSetTest, AFileIsThatOfTheSetOrRefused) {
   write(3);
   const ShardSet set = ShardSet::open(folder_.path(), "train");
