@@ -19,6 +19,7 @@
 #include "bench/report.hpp"
 #include "comm/agree.hpp"
 #include "device/inventory.hpp"
+#include "io/folder_files.hpp"
 #include "io/sample_checks.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/ranks.hpp"
@@ -117,6 +118,8 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
   run_on_root(comm, [&] {
     std::vector<std::string> inputs = options.source.inputs;
     inputs.push_back(options.checkpoint);
+    if (!options.data.empty())
+      for (const auto& shard : regular_files(options.data)) inputs.push_back(shard.string());
     refuse_input_as_output(options.out, inputs);
   });
   const SharedCheckpoint checkpoint = load_checkpoint(comm, options.checkpoint);

@@ -121,7 +121,7 @@ def lost(script):
         yield _lost(end.line, end.text, last)
     elif looked_at and not decided(last):
         readers = [one for one in after if reads_status(one)]
-        captured = re.match(r"(\w+)=\"?\$\??\{?\?", readers[0].text) if readers else None
+        captured = _captured(readers)
         if captured and readers[0] is not end and not _used(after, captured.group(1)) and not others:
             yield _lost(end.line, end.text, last)
         elif readers and all(one.name in ("echo", "printf") for one in readers) and not others:
@@ -140,9 +140,14 @@ def lost_of_background(script):
         return
     after = top[top.index(waits[-1]) + 1:]
     readers = [one for one in after if reads_status(one)]
-    captured = re.match(r"(\w+)=\"?\$\??\{?\?", readers[0].text) if readers else None
+    captured = _captured(readers)
     if not readers or (captured and not _used(after, captured.group(1))):
         yield _lost(top[-1].line, top[-1].text, work[-1])
+
+
+def _captured(readers):
+    """The match whose first group is the variable that the first of them keeps the status in, if it does."""
+    return re.match(r"(\w+)=\"?\$\??\{?\?", readers[0].text) if readers else None
 
 
 def _used(commands, name):

@@ -37,11 +37,14 @@ class StreamsTest(training.TrainingTest):
 
     def test_outputs_are_no_inputs(self):
         self.train("mlp", "run", "train.epochs=1")
+        self.own_data()
+        shard = next((self.folder / "test").glob("*.h5"))
         checkpoint = next((self.folder / "run/checkpoints").glob("ckpt-*.h5"))
         before = training.tree(self.folder)
         os.symlink("run/metrics.jsonl", self.folder / "link")
         for command in (["predict", "run", "--data", "test", "--out", checkpoint],
                         ["predict", checkpoint, "--data", "test", "--out", checkpoint],
+                        ["predict", "run", "--data", "test", "--out", shard],
                         ["metrics", "run", "--csv", "--out", "run/metrics.jsonl"],
                         ["metrics", "run", "--csv", "--out", "link"],
                         ["plan", "mlp.toml", "--nodes", 2, "--json", "mlp.toml"],
