@@ -10,6 +10,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/bytes_text.hpp"
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
 #include "base/text.hpp"
@@ -24,14 +25,6 @@ namespace quern {
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string size_text(std::uintmax_t bytes) {
-  const auto size = static_cast<double>(bytes);
-  if (size < 1e3) return fmt::format("{} B", bytes);
-  if (size < 1e6) return fmt::format("{:.1f} kB", size * 1e-3);
-  if (size < 1e9) return fmt::format("{:.1f} MB", size * 1e-6);
-  return fmt::format("{:.2f} GB", size * 1e-9);
-}
 
 std::string age_text(fs::file_time_type written) {
   const auto age = fs::file_time_type::clock::now() - written;
@@ -98,10 +91,10 @@ std::string list_line(const ListEntry& entry, const std::string& mark) {
   std::error_code error;
   const std::uintmax_t bytes = fs::file_size(entry.path, error);
   const fs::file_time_type written = fs::last_write_time(entry.path, error);
-  const std::string line =
-      fmt::format("{:>10}  {:>6}  {:>9}  {:>8}  {:<8}{:<24}{}", entry.step, entry.epoch,
-                  error ? "?" : size_text(bytes), error ? "?" : age_text(written), entry.state,
-                  entry.path.filename().string(), mark);
+  const std::string line = fmt::format(
+      "{:>10}  {:>6}  {:>9}  {:>8}  {:<8}{:<24}{}", entry.step, entry.epoch,
+      error ? "?" : bytes_text(static_cast<std::int64_t>(bytes)), error ? "?" : age_text(written),
+      entry.state, entry.path.filename().string(), mark);
   return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
 

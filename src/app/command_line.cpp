@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/command_line.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <utility>
 
 namespace quern {
@@ -42,7 +45,13 @@ Option& Option::in_range(std::int64_t least, std::int64_t most) {
 }
 
 Option& Option::not_negative() {
-  option_->check(CLI::NonNegativeNumber);
+  // CLI11's own check prints the largest double in full.
+  option_->check([](const std::string& text) {
+    double value = 0;
+    if (CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value >= 0)
+      return std::string();
+    return fmt::format("'{}' is no number of at least 0", text);
+  });
   return *this;
 }
 

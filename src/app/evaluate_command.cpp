@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -128,6 +129,10 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
       info.class_names = checkpoint.state()->class_names;
   }
   info.ranks = comm.size();
+  run_on_root(comm, [&] {
+    if (!std::isfinite(result.loss))
+      log::warn("the loss is not finite, because outputs of the network are not");
+  });
   log::print(options.json ? evaluation_json(info) : evaluation_report(info));
   return ExitCode::done;
 }

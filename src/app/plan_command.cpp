@@ -364,12 +364,13 @@ Command add_plan_command(CommandLine app) {
   command.add_option("--nodes", options->nodes, "How many; several for a table: 8,64,512")
       .required()
       .type_name("N");
-  command
-      .add_option(
-          "--site", options->site,
-          "Nodes and network of this site (jobs/sites/figures.txt); default: nodes like this "
-          "machine, of which several need a network out of --bench")
-      .type_name("NAME");
+  const Option site =
+      command
+          .add_option(
+              "--site", options->site,
+              "Nodes and network of this site (jobs/sites/figures.txt); default: nodes like this "
+              "machine, of which several need a network out of --bench")
+          .type_name("NAME");
   command
       .add_option("--bench", options->bench,
                   "What quern bench step --json and quern bench allreduce --json wrote (may be "
@@ -391,6 +392,7 @@ Command add_plan_command(CommandLine app) {
       .add_option("--cores", options->cores,
                   "Cores of a node, without --site: more ranks take turns (default: those that "
                   "this program may use)")
+      .excludes(site)
       .in_range(1, 1 << 12)
       .type_name("N");
   add_set_option(command, options->overrides);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -104,6 +105,11 @@ std::vector<std::string> names_of_outputs(std::vector<std::string> names, int ou
   return names;
 }
 
+bool are_finite(std::span<const float> values) {
+  return std::all_of(values.begin(), values.end(),
+                     [](float value) { return std::isfinite(value); });
+}
+
 std::string timing_text(int batch, std::vector<double> seconds) {
   std::sort(seconds.begin(), seconds.end());
   const auto below = [&](std::size_t percent) {
@@ -160,10 +166,20 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
         options.out);
   });
   std::vector<double> seconds;
+  std::int64_t not_finite = 0;
   quern::predict(
       forward.grid(), model, samples, options.batch,
-      [&](std::span<const float> outputs, int label) { file->add(outputs, label); }, &seconds);
-  run_on_root(comm, [&] { file->finish(); });
+      [&](std::span<const float> outputs, int label) {
+        not_finite += !are_finite(outputs);
+        file->add(outputs, label);
+      },
+      &seconds);
+  run_on_root(comm, [&] {
+    file->finish();
+    if (not_finite > 0)
+      log::warn("outputs of " + std::to_string(not_finite) + " of " +
+                count_text(samples.count, "sample") + " are not finite");
+  });
   if (options.timing && !seconds.empty()) {
     const std::int64_t ranks = forward.grid().data().size();
     const std::int64_t share = (samples.count + ranks - 1) / ranks;

@@ -103,10 +103,14 @@ void append(SampleFile more, const std::string& first_path, SampleFile& all) {
   };
   if (more.array.type != all.array.type || sample_shape(more.array) != sample_shape(all.array) ||
       more.class_names != all.class_names || more.classes != all.classes) {
-    throw InputError(fmt::format("{} holds {}{}, expected samples like those of '{}': {}",
-                                 more.array.name, description(more.array),
-                                 more.class_names == all.class_names ? "" : " of other classes",
-                                 first_path, description(all.array)));
+    const auto text_of = [](const SampleFile& file) {
+      const std::string samples = description(file.array);
+      return file.classes > 0 ? fmt::format("{} of {} classes", samples, file.classes) : samples;
+    };
+    throw InputError(
+        fmt::format("{} holds {}, expected samples like those of '{}': {}{}", more.array.name,
+                    text_of(more), first_path, text_of(all),
+                    more.class_names == all.class_names ? "" : " with the same names"));
   }
   std::visit(
       [&](auto& values) {

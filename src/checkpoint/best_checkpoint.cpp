@@ -20,15 +20,34 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Whatever is wrong with the file, it is not that checkpoint; unless it could not be read.
-bool is_good_and_of(const fs::path& file, const BestEvaluation& best) {
+// What a good checkpoint says of its run, without tensors. Whatever is wrong with the file, it is
+// not that checkpoint; unless it could not be read.
+std::optional<CheckpointState> read_good(const fs::path& file) {
+  std::error_code error;
+  if (!fs::exists(file, error)) return std::nullopt;
   try {
-    return read_checkpoint(file).state().progress.step == best.step;
+    CheckpointState state = read_checkpoint(file).state();
+    state.model.clear();
+    state.optimizer.clear();
+    return state;
   } catch (const SystemFailure&) {
     throw;
   } catch (const Error&) {
-    return false;
+    return std::nullopt;
   }
+}
+
+bool is_of(const std::optional<CheckpointState>& checkpoint, const BestEvaluation& best) {
+  return checkpoint && checkpoint->progress.step == best.step;
+}
+
+// The best one until then of the run that wrote `newer`? The run ended before it named `newer`.
+bool is_beaten_by(const CheckpointState& older, const CheckpointState& newer) {
+  return older.best.step == older.progress.step && older.progress.step < newer.progress.step &&
+         older.best.monitor == newer.best.monitor && older.best.is_beaten_by(newer.best.value) &&
+         older.best_data == newer.best_data && older.origin.seed == newer.origin.seed &&
+         older.origin.data_sha256 == newer.origin.data_sha256 &&
+         older.origin.recipe == newer.origin.recipe;
 }
 
 // It may be all that somebody has left of other weights.
@@ -72,14 +91,17 @@ void name_best_checkpoint(const fs::path& checkpoint) {
 
 bool restore_best_checkpoint(const fs::path& folder, const BestEvaluation& best) {
   const fs::path file = folder / kBestCheckpointName;
-  std::error_code error;
-  if (best.epoch > 0 && fs::exists(file, error) && is_good_and_of(file, best)) return true;
-  if (fs::exists(file, error)) set_aside(file);
-  if (best.epoch == 0) return true;
+  const std::optional<CheckpointState> named = read_good(file);
+  if (best.epoch > 0 && is_of(named, best)) return true;
   const fs::path checkpoint = folder / checkpoint_name(best.step);
-  if (!fs::exists(checkpoint, error) || !is_good_and_of(checkpoint, best)) return false;
-  name_best_checkpoint(checkpoint);
-  return true;
+  const std::optional<CheckpointState> right =
+      best.epoch > 0 ? read_good(checkpoint) : std::nullopt;
+  std::error_code error;
+  const bool has_right = is_of(right, best);
+  const bool is_earlier = named && has_right && is_beaten_by(*named, *right);
+  if (fs::exists(file, error) && !is_earlier) set_aside(file);
+  if (has_right) name_best_checkpoint(checkpoint);
+  return has_right || best.epoch == 0;
 }
 
 }  // namespace quern

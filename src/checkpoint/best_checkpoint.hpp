@@ -21,7 +21,9 @@ void name_best_checkpoint(const std::filesystem::path& checkpoint);
 
 /// Before a run goes on in `folder`: afterwards best.h5 is of `best`, or not there. One of another
 /// past, or damaged, is told of and gets the name "best-old.h5"; best.h5 is given to the checkpoint
-/// of that step if there is one. True when best.h5 is there, or `best` is of no epoch.
+/// of that step if there is one, and takes it silently from an earlier best one of the same run: a
+/// process may be killed after it wrote the better one, before it named it. True when best.h5 is
+/// there, or `best` is of no epoch.
 bool restore_best_checkpoint(const std::filesystem::path& folder, const BestEvaluation& best);
 
 }  // namespace quern

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/bytes_text.hpp"
 #include "base/error.hpp"
 #include "checkpoint/canonical_bytes.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
@@ -60,9 +61,9 @@ void require_free_space(const fs::path& folder, std::uintmax_t bytes) {
   std::error_code error;
   const fs::space_info space = fs::space(folder, error);
   if (error || space.available >= bytes) return;
-  throw Error(fmt::format("it needs {:.1f} MB and the file system has {:.1f} MB free",
-                          static_cast<double>(bytes) * 1e-6,
-                          static_cast<double>(space.available) * 1e-6));
+  throw Error(fmt::format("it needs {} and the file system has {} free",
+                          bytes_text(static_cast<std::int64_t>(bytes)),
+                          bytes_text(static_cast<std::int64_t>(space.available))));
 }
 
 void write_attribute(H5File& file, const TrainAttribute& attribute) {

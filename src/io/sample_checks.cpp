@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "base/error.hpp"
@@ -37,8 +38,10 @@ std::optional<std::string> find_not_finite(std::span<const float> values, const 
   if (largest_magnitude(values) < limit) return std::nullopt;
   const auto wrong = std::find_if(values.begin(), values.end(),
                                   [&](float value) { return magnitude(value) >= limit; });
-  return fmt::format("the {} of sample {} hold {}, expected finite {}numbers", name,
+  // What is too large for a float became infinite when its file was read.
+  return fmt::format("the {} of sample {} hold {}{}, expected finite {}numbers", name,
                      first + (wrong - values.begin()) / units, *wrong,
+                     std::isinf(*wrong) ? " or a number too large for float32" : "",
                      stored ? std::string(to_string(*stored)) + " " : "");
 }
 

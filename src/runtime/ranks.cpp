@@ -2,6 +2,7 @@
 #include "runtime/ranks.hpp"
 
 #include <Kokkos_Core.hpp>
+#include <cstdlib>
 #include <new>
 #include <optional>
 #include <string>
@@ -61,7 +62,18 @@ void flush_denormals_on_threads() {
       [](int) { FlushDenormals::on_this_thread(); });
 }
 
+// Kokkos would end the process for a value that it cannot read, and would not use another one.
+void leave_out(Communicator& comm, const char* variable, const std::string& instead) {
+  if (!std::getenv(variable)) return;
+  if (comm.rank() == 0)
+    log::warn(std::string(variable) + " in the environment is not used (" + instead + ")");
+  ::unsetenv(variable);
+}
+
 Kokkos::InitializationSettings settings_of(Communicator& comm) {
+  leave_out(comm, "KOKKOS_NUM_THREADS", "OMP_NUM_THREADS says how many threads a rank has");
+  leave_out(comm, "KOKKOS_DEVICE_ID",
+            "CUDA_VISIBLE_DEVICES and the like say which devices there are");
   Kokkos::InitializationSettings settings;
   // Kokkos would warn about OMP_PROC_BIND, which launchers and job scripts set.
   settings.set_disable_warnings(true).set_num_threads(threads_of_this_rank(comm));

@@ -97,8 +97,7 @@ class PlanTest(training.TrainingTest):
 
     def test_stages(self):
         self.staged()
-        out, document = self.steps("--nodes", "1,2", "--ranks-per-node", 2, "--cores", 2, "--site", "fast",
-                                   "--set", "data.global_batch=64", "--set", "train.micro_block=16",
+        out, document = self.steps("--nodes", "1,2", "--ranks-per-node", 2, "--site", "fast", "--set", "data.global_batch=64", "--set", "train.micro_block=16",
                                    recipe="staged.toml")
         one, two = document["steps"]
         self.assertEqual((one["data_ranks"], one["pieces"], two["data_ranks"], two["pieces"]), (1, 4, 2, 2))

@@ -155,7 +155,8 @@ class FormatsTest(shard_files.ShardTest):
         ten[7, 0] = 10
         (self.folder / "bad.bin").write_bytes(ten.tobytes())
         self.refused("label 10 of record 7 is out of range", "--images", "bad.bin")
-        self.refused("expected samples like those", "--images", "a.bin", "train.bin")
+        self.refused("'train.bin' holds uint8 [12, 3, 32, 32] of 100 classes, expected samples like those of 'a.bin': "
+                     "uint8 [5, 3, 32, 32] of 10 classes", "--images", "a.bin", "train.bin")
         self.refused("labels of its own", "--images", "a.bin", "--labels", self.labels)
         (self.folder / "pickle").write_bytes(pickle.dumps({"data": pixels}))  # CIFAR for Python
         self.refused("of no format that is known here", "--images", "pickle")

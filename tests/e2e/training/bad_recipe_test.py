@@ -29,10 +29,18 @@ class BadRecipeTest(RefusalTest):
     def test_misspelt_setting(self):
         self.refused(["train", "mlp.toml", "--set", "optimizer.lrr=1"], "optimizer.lr", "--set")
 
+    def test_numbers_of_options(self):
+        for bandwidth in ("-1", "-0.5", "inf", "nan", "many", ""):
+            done = self.quern("preflight", "--min-bandwidth", bandwidth)
+            self.assertEqual(done.code, 2, done)
+            self.assertIn("--min-bandwidth: ", done.err)
+            self.assertLess(len(done.err), 150, done)
+        self.refused(["plan", "mlp.toml", "--nodes", "1", "--site", "jean-zay", "--cores", "2"], "--site excludes --cores")
+
     def test_checked_without_data_and_device(self):
         """What can be known before there are data, and on a node without the devices that the program is for."""
         check = ["train", "mlp.toml", "--check-recipe"]
-        env = {"KOKKOS_NUM_THREADS": "none"}  # Kokkos, if it started, would refuse that
+        env = {"KOKKOS_TUNE_INTERNALS": "none"}  # Kokkos, if it started, would refuse that
         before = training.tree(self.folder)
         done = self.quern(*check, "--set", "data.train=none", "--run-dir", "run", "--ranks", "49", env=env)
         idle = ("quern: warning: 36 of 49 ranks have nothing to do: a batch of 49 samples has 13 micro-blocks of 4 "

@@ -49,6 +49,12 @@ class StartTest(training.TrainingTest):
             self.assertIn(f"OMP_NUM_THREADS={threads} in the environment (expected 1 to 512 ", error)
         self.assertIn("SLURM_CPUS_PER_TASK=513 ", self.refuses(threads="", env={"SLURM_CPUS_PER_TASK": "513"}, ranks=2))
 
+    def test_variables_of_kokkos_are_not_used(self):
+        for name, value in ("KOKKOS_NUM_THREADS", "none"), ("KOKKOS_NUM_THREADS", "2"), ("KOKKOS_DEVICE_ID", "x"):
+            done = self.quern("train", "mlp.toml", "--run-dir", "run", "--dry-run", ranks=2, env={name: value})
+            self.assertEqual(set(done.codes), {0}, done)
+            self.assertEqual(done.err.count(f"warning: {name} in the environment is not used ("), 1, done)
+
     def test_more_threads_than_processors(self):
         """They spin while others wait for their processor, unless told not to."""
         many = 2 * os.cpu_count()

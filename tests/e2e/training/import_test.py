@@ -63,6 +63,20 @@ class ImportTest(training.TrainingTest):
         self.assertEqual(predicted.code, 0, predicted)
         self.assertEqual(len(predicted.out.split()), 152)
 
+    def test_outputs_that_are_not_finite_are_told_of(self):
+        huge = {name: np.full_like(values, 1e38) for name, values in weights().items()}
+        self.bring_in(self.write(huge))
+        for ranks in (0, 2):
+            done = self.quern("predict", "start.h5", "--data", "test", "--out", "out.csv", ranks=ranks)
+            self.assertEqual(set(done.codes), {0}, done)
+            self.assertEqual(done.err.count("outputs of 151 of 151 samples are not finite\n"), 1, done)
+            done = self.quern("evaluate", "start.h5", "--data", "test", ranks=ranks)
+            self.assertEqual(set(done.codes), {0}, done)
+            self.assertEqual(done.err.count("the loss is not finite, because outputs of the network are not\n"), 1, done)
+        self.bring_in(self.write(weights()), "--force")
+        for command in ("predict", "evaluate"):
+            self.assertEqual(self.quern(command, "start.h5", "--data", "test").err, "")
+
     def test_links_stay(self):
         """A file is written where a link leads to, there or not."""
         self.write(weights())

@@ -71,7 +71,7 @@ class InterfaceTest(training.TrainingTest):
             self.assertIn(facts[key], text.out)
 
     def test_info_draws_the_network_of_a_recipe(self):
-        done = self.quern("info", "conv.toml", "--set", "network.layers.fc1.features=12", env={"KOKKOS_NUM_THREADS": "none"})
+        done = self.quern("info", "conv.toml", "--set", "network.layers.fc1.features=12", env={"KOKKOS_TUNE_INTERNALS": "none"})
         self.assertEqual((done.code, done.err), (0, ""), done)  # Kokkos, if it started, would refuse that
         self.assertRegex(done.out, r"\nlayer +type +output +parameters +multiply-adds +memory\n")
         self.assertRegex(done.out, r"\ninput +\[1, 12, 12\] +0\.6 KiB\n")

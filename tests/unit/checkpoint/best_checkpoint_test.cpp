@@ -128,6 +128,26 @@ TEST_F(RestoreBestCheckpoint, NamesTheCheckpointOfThatStep) {
   EXPECT_EQ(step_of_best(folder.path()), 1);
 }
 
+// As a process leaves them that is killed between writing the better one and naming it.
+TEST_F(RestoreBestCheckpoint, TakesTheNameSilentlyFromAnEarlierBestOfTheSameRun) {
+  for (const double second : {0.5, 2.0}) {
+    const auto write_best = [&](std::int64_t step, double value) {
+      test::SampleRun run(step);
+      CheckpointState& state = run.state();
+      state.best = {.epoch = 1, .step = step, .value = value};
+      return write_checkpoint(folder.path(), state);
+    };
+    name_best_checkpoint(write_best(1, 1));
+    write_best(3, second);
+    testing::internal::CaptureStderr();
+    EXPECT_TRUE(restore(best_at(3)));
+    const bool is_better = second < 1;
+    EXPECT_EQ(testing::internal::GetCapturedStderr().empty(), is_better);
+    EXPECT_EQ(step_of_best(folder.path()), 3);
+    EXPECT_EQ(std::filesystem::exists(folder.path() / "best-old.h5"), !is_better);
+  }
+}
+
 TEST_F(RestoreBestCheckpoint, NamesNoDamagedOne) {
   test::put_bytes(folder.path() / "best.h5", "no checkpoint");
   test::put_bytes(folder.path() / checkpoint_name(1), "no checkpoint");

@@ -150,7 +150,7 @@ TEST(Writer, AStateLargerThanTheDiskIsRefusedBeforeAnythingIsWritten) {
   SampleRun run;
   run.state().model[0] = {"fc1.weight", {count}, {run.weight().data(), std::size_t(count)}};
   expect_error([&] { write_checkpoint(folder.path(), run.state()); }, ExitCode::failure,
-               {"MB free", "ckpt-0000000123.h5"});
+               {"iB free", "ckpt-0000000123.h5"});
   EXPECT_TRUE(names_in(folder.path()).empty());
 }
 

@@ -22,12 +22,17 @@ std::optional<std::string> found_last(float value, std::optional<StoredType> sto
 
 TEST(SampleChecks, NameTheFirstValueThatIsNotFinite) {
   EXPECT_FALSE(found_last(-std::numeric_limits<float>::max()));
-  EXPECT_EQ(found_last(kInfinity), "the targets of sample 12 hold inf, expected finite numbers");
-  EXPECT_EQ(found_last(-kInfinity), "the targets of sample 12 hold -inf, expected finite numbers");
+  EXPECT_EQ(found_last(kInfinity),
+            "the targets of sample 12 hold inf or a number too large for float32, expected finite "
+            "numbers");
+  EXPECT_EQ(found_last(-kInfinity),
+            "the targets of sample 12 hold -inf or a number too large for float32, expected finite "
+            "numbers");
   EXPECT_EQ(found_last(kNan), "the targets of sample 12 hold nan, expected finite numbers");
   EXPECT_TRUE(found_last(-kNan));
-  EXPECT_EQ(find_not_finite(std::vector<float>{0, kInfinity, kNan}, "values", 1, 0),
-            "the values of sample 1 hold inf, expected finite numbers");
+  EXPECT_EQ(
+      find_not_finite(std::vector<float>{0, kInfinity, kNan}, "values", 1, 0),
+      "the values of sample 1 hold inf or a number too large for float32, expected finite numbers");
   EXPECT_FALSE(find_not_finite({}, "values", 0, 0));
 }
 

@@ -70,7 +70,8 @@ TEST(OwnSamples, NumbersMustBeFinite) {
         make_target_samples({2}, kValues, 1, std::vector<float>{0, 0, infinite});
       },
       ExitCode::bad_input,
-      {"the program's samples: the targets of sample 2 hold inf, expected finite"});
+      {"the program's samples: the targets of sample 2 hold inf or a number too large for float32, "
+       "expected finite"});
 }
 
 namespace {
