@@ -48,7 +48,7 @@ Trainer::Trainer(const Recipe& recipe, const ProcessGrid& grid, const RunFolder&
       checkpoints_(recipe, grid, folder, model, step_, train, test ? test->data_hash : "",
                    options.transports),
       exec_(make_instance()),
-      has_accuracy_(recipe.data.target == TargetType::label),
+      report_(recipe, grid),
       best_{.monitor = recipe.train.monitor} {
   run_on_root(comm_, [&] {
     if (!options_.has_read_checkpoint) checkpoints_.check_room();
@@ -84,7 +84,7 @@ ExitCode Trainer::train(const RunLock* lock, std::vector<std::filesystem::path> 
     checkpoints_.write(progress_, best_);
   while (progress_.epoch < recipe_.train.epochs && !is_out_of_patience()) {
     step_.set_position(progress_);
-    since_epoch_.restart();
+    report_.begin_epoch();
     while (step_.cursor() < train_.count) {
       enqueue_step(stop.is_set() || !checkpoints_.bad_weights().empty());
       if (!is_report_due()) continue;
@@ -102,29 +102,23 @@ ExitCode Trainer::train(const RunLock* lock, std::vector<std::filesystem::path> 
   }
   checkpoints_.finish(progress_, best_);
   report_end();
-  bar_->finish();
+  report_.finish_lines();
   const std::string hash = checkpoints_.hash_of_model();
   run_on_root(comm_, [&] {
     folder_.mark_done(hash);
-    events_->finished(progress_, hash);
+    report_.finished(progress_, hash);
   });
   return ExitCode::done;
 }
 
 void Trainer::open_outputs(const RunLock* lock, std::vector<std::filesystem::path> damaged) {
-  bar_.emplace(comm_.rank() == 0, progress_.step, total_steps());
   run_on_root(comm_, [&] {
     folder_.create(to_toml(recipe_));
-    metrics_.emplace(folder_.metrics_file(), progress_.step, progress_.epoch);
-    events_.emplace(folder_.events_file());
-    checkpoints_.open(progress_, best_, *events_, lock, std::move(damaged));
-    std::vector<std::string> hosts;
-    for (int rank = 0; rank < comm_.size(); ++rank) hosts.push_back(comm_.host(rank));
-    events_->started(progress_, total_steps(), hosts, exec_.concurrency(),
-                     checkpoints_.new_changes());
+    report_.open(folder_, progress_, total_steps());
+    checkpoints_.open(progress_, best_, report_.events(), lock, std::move(damaged));
+    report_.started(progress_, exec_.concurrency(), checkpoints_.new_changes());
   });
-  since_start_.restart();
-  since_log_.restart();
+  report_.begin_training();
 }
 
 // Before anybody is in the middle of a step, where he would wait for those who cannot read theirs.
@@ -151,17 +145,15 @@ void Trainer::stop_on_bad_samples() {
 
 void Trainer::fail_with_checkpoint(const AgreedError& error) {
   checkpoints_.finish(progress_, best_);
-  bar_->finish();
   const std::string text =
       bad_samples_text(error.what(), progress_.step, options_.resuming_command);
-  if (events_) events_->failed(progress_, text);
+  report_.failed(progress_, text);
   throw AgreedError(text, error.code());
 }
 
 void Trainer::enqueue_step(bool vote_to_stop) {
   step_.enqueue(exec_, vote_to_stop);
-  epoch_samples_here_ += step_.batch().samples();
-  samples_since_log_ += step_.batch().samples();
+  report_.add_batch(step_.batch().samples());
 }
 
 // The same answer on all ranks: a stop or a divergence is found by all at the same step. Where the
@@ -185,40 +177,20 @@ StepReport Trainer::take_report() {
 
 void Trainer::log_step(const StepReport& report) {
   const int samples = step_.batch().samples();
-  bar_->step(progress_.step, [&] {
-    return bar_text(progress_.epoch + 1, recipe_.train.epochs, report.loss / samples);
-  });
-  const int every = recipe_.train.log_every_steps;
-  if (!metrics_ || every == 0 || progress_.step % every != 0) return;
+  report_.step(report, samples);
+  if (!report_.is_line_due(progress_.step)) return;
   // A file server is asked: not after each of many short steps.
   checkpoints_.check_folder_at_times();
-  MetricsRecord line =
-      record("step", progress_.epoch + 1, report.loss / samples, report.correct, samples);
-  line.learning_rate = step_.learning_rate(progress_.step - 1);
-  line.samples_per_s = static_cast<double>(samples_since_log_) / since_log_.seconds();
-  metrics_->write(line);
-  samples_since_log_ = 0;
-  since_log_.restart();
+  report_.step_line(report, samples, step_.learning_rate(progress_.step - 1));
 }
 
 void Trainer::finish_epoch() {
-  const double seconds = since_epoch_.seconds();
-  const double rate = static_cast<double>(epoch_samples_here_) / seconds;
-  const double loss = progress_.epoch_loss_sum / static_cast<double>(progress_.epoch_samples);
   progress_.epoch += 1;
-  MetricsRecord line =
-      record("epoch", progress_.epoch, loss, static_cast<double>(progress_.epoch_correct),
-             progress_.epoch_samples);
-  line.learning_rate = step_.learning_rate(progress_.step - 1);
-  if (epoch_samples_here_ > 0) line.samples_per_s = rate;
-  if constexpr (kHostExecution) add_rank_times(line, seconds);
-  if (comm_.rank() == 0) {
-    checkpoints_.check_folder();
-    metrics_->write(line);
-    bar_->line(
-        epoch_text(progress_.epoch, recipe_.train.epochs, loss, line.accuracy, seconds, rate));
-  }
-  if (recipe_.train.per_rank_loss) print_rank_losses();
+  if (comm_.rank() == 0) checkpoints_.check_folder();
+  std::optional<StepTimes> times;
+  if constexpr (kHostExecution) times = step_.take_times();
+  report_.epoch(progress_, step_.learning_rate(progress_.step - 1), times);
+  if (recipe_.train.per_rank_loss) report_.rank_losses(progress_, rank_loss_);
   if (const std::optional<AgreedError> failure = evaluate()) {
     progress_.epoch -= 1;  // who resumes at its end evaluates it
     fail_with_checkpoint(*failure);
@@ -228,30 +200,9 @@ void Trainer::finish_epoch() {
   progress_.epoch_loss_sum = 0;
   progress_.epoch_correct = 0;
   progress_.epoch_samples = 0;
-  epoch_samples_here_ = 0;
-  samples_since_log_ = 0;  // the speed in "step" lines is that of training, without evaluation
+  report_.end_epoch();
   if (checkpoints_.is_due(progress_, best_)) checkpoints_.write(progress_, best_);
-  since_log_.restart();
-}
-
-// Of the epoch, or of what this process did of it. What is left of the ranks' `seconds` are
-// metrics, checkpoints within the epoch, votes.
-void Trainer::add_rank_times(MetricsRecord& line, double seconds) {
-  struct Times {
-    StepTimes steps;
-    double other;
-  };
-  Times mine{step_.take_times(), 0};
-  mine.other = std::max(0.0, seconds - mine.steps.total());
-  const std::vector<Times> all = all_gather_value(comm_, mine);
-  const auto add = [&](const char* name, auto value) {
-    std::vector<double> values(all.size());
-    std::transform(all.begin(), all.end(), values.begin(), value);
-    line.rank_times.emplace_back(name, std::move(values));
-  };
-  for (std::size_t phase = 0; phase < StepTimes::kNames.size(); ++phase)
-    add(StepTimes::kNames[phase], [phase](const Times& t) { return t.steps.seconds[phase]; });
-  add("other", [](const Times& t) { return t.other; });
+  report_.restart_speed();
 }
 
 Evaluation Trainer::evaluate_test_set() {
@@ -274,13 +225,7 @@ std::optional<AgreedError> Trainer::evaluate() {
   // It decides what all ranks do: one that saw another last bit would wait for ever.
   if (recipe_.checkpoint.keep_best || recipe_.train.patience > 0)
     best_ = broadcast_value(comm_, best_);
-  if (comm_.rank() != 0) return std::nullopt;
-  MetricsRecord line = record("eval", progress_.epoch, result.loss,
-                              static_cast<double>(result.correct), result.samples);
-  line.rmse = result.rmse();
-  line.r2 = result.r2();
-  metrics_->write(line);
-  bar_->line(evaluation_text(line));
+  report_.evaluation(progress_, result);
   return std::nullopt;
 }
 
@@ -292,52 +237,22 @@ bool Trainer::is_out_of_patience() const {
 
 void Trainer::report_end() {
   if (is_out_of_patience() && progress_.epoch < recipe_.train.epochs)
-    bar_->line(patience_text(best_.monitor, recipe_.train.patience));
+    report_.line(patience_text(best_.monitor, recipe_.train.patience));
   if (!recipe_.checkpoint.keep_best || comm_.rank() != 0) return;
   if (const auto file = best_checkpoint_of(folder_.checkpoints()))
-    bar_->line(best_text(best_, file->string()));
-}
-
-MetricsRecord Trainer::record(const char* kind, std::int64_t epoch, double loss, double correct,
-                              std::int64_t samples) const {
-  MetricsRecord line;
-  line.kind = kind;
-  line.epoch = epoch;
-  line.step = progress_.step;
-  line.loss = loss;
-  if (has_accuracy_) line.accuracy = correct / static_cast<double>(samples);
-  line.samples = samples;
-  line.ranks = comm_.size();
-  line.time_s = since_start_.seconds();
-  return line;
-}
-
-void Trainer::print_rank_losses() {
-  std::vector<double> losses;
-  const std::vector<double> all = all_gather_value(comm_, rank_loss_);
-  // Those that compute a loss: the ranks of the last stage, in the order of their samples.
-  for (int rank = 0; rank < comm_.size(); ++rank) {
-    const GridPlace place = grid_place(grid_.shape(), rank);
-    if (place.pipeline + 1 == grid_.shape().pipeline && place.tensor == 0)
-      losses.push_back(all[static_cast<std::size_t>(rank)]);
-  }
-  const bool is_whole = epoch_samples_here_ == progress_.epoch_samples;
-  if (comm_.rank() == 0) bar_->line(rank_losses_text(losses, is_whole));
+    report_.line(best_text(best_, file->string()));
 }
 
 ExitCode Trainer::stop_early(const StopRequest& stop) {
   checkpoints_.finish(progress_, best_);
-  if (comm_.rank() == 0) {
-    events_->stopped(progress_, stop.reason());
-    bar_->line("stopped at step " + std::to_string(progress_.step) + " on request (" +
-               stop.reason() + "); a checkpoint is written, " + stop.condition() +
-               options_.resuming_command + " resumes");
-  }
+  report_.stopped(progress_, stop.reason(),
+                  "stopped at step " + std::to_string(progress_.step) + " on request (" +
+                      stop.reason() + "); a checkpoint is written, " + stop.condition() +
+                      options_.resuming_command + " resumes");
   return ExitCode::requeue;
 }
 
 void Trainer::report_divergence(double loss) {
-  bar_->finish();
   // Ranks see different samples: the layer nearest to the input over all ranks is the culprit.
   const std::vector<std::string> names = all_gather_strings(comm_, step_.non_finite_layer(exec_));
   std::string culprit;
@@ -357,7 +272,7 @@ void Trainer::report_divergence(double loss) {
                                ? divergence_text(progress_.step + 1, progress_.epoch + 1, loss,
                                                  culprit, place, checkpoints_.last_step())
                                : checkpoints_.bad_weights();
-  if (events_) events_->failed(progress_, text);
+  report_.failed(progress_, text);
   throw AgreedError(text, ExitCode::do_not_requeue);
 }
 

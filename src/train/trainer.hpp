@@ -10,11 +10,9 @@
 #include "comm/agree.hpp"
 #include "strategy/training_step.hpp"
 #include "train/evaluator.hpp"
-#include "train/event_log.hpp"
-#include "train/metrics_log.hpp"
-#include "train/progress.hpp"
 #include "train/run_checkpoints.hpp"
 #include "train/run_folder.hpp"
+#include "train/run_report.hpp"
 #include "train/stop_request.hpp"
 
 namespace quern {
@@ -79,10 +77,6 @@ class Trainer {
   void report_end();
   ExitCode stop_early(const StopRequest& stop);
   [[noreturn]] void report_divergence(double loss);
-  void print_rank_losses();
-  void add_rank_times(MetricsRecord& line, double seconds);
-  MetricsRecord record(const char* kind, std::int64_t epoch, double loss, double correct,
-                       std::int64_t samples) const;
 
   const Recipe& recipe_;
   ProcessGrid grid_;
@@ -95,23 +89,13 @@ class Trainer {
   RunCheckpoints checkpoints_;
   std::optional<Evaluator> evaluator_;
   ExecSpace exec_;
-  bool has_accuracy_;
+  RunReport report_;
 
-  TrainingProgress progress_;            // as of the last report
-  BestEvaluation best_;                  // equal on all ranks
-  bool begins_elsewhere_ = false;        // from a file that is not the run folder's
-  std::int64_t judged_from_ = 0;         // epochs that were done before evaluations were compared
-  double rank_loss_ = 0;                 // see StepReport, as of the last report
-  std::int64_t epoch_samples_here_ = 0;  // of the epoch, since this process took part
-  Stopwatch since_epoch_;
-  Stopwatch since_log_;
-  std::int64_t samples_since_log_ = 0;
-  Stopwatch since_start_;
-
-  // Rank 0's.
-  std::optional<MetricsLog> metrics_;
-  std::optional<EventLog> events_;
-  std::optional<Progress> bar_;
+  TrainingProgress progress_;      // as of the last report
+  BestEvaluation best_;            // equal on all ranks
+  bool begins_elsewhere_ = false;  // from a file that is not the run folder's
+  std::int64_t judged_from_ = 0;   // epochs that were done before evaluations were compared
+  double rank_loss_ = 0;           // see StepReport, as of the last report
 };
 
 }  // namespace quern
