@@ -43,18 +43,20 @@ EventLog::EventLog(std::filesystem::path file) : path_(std::move(file)) {
   if (torn) stream_ << '\n';
 }
 
-void EventLog::started(const TrainingProgress& at, std::int64_t total_steps,
-                       const std::vector<std::string>& hosts, int threads,
-                       const std::vector<RecipeChange>& changes) {
+void EventLog::started(const TrainingProgress& at, const TrainingStart& start) {
   Line line("start", at);
-  line.json["total_steps"] = total_steps;
-  line.json["ranks"] = hosts.size();
-  line.json["threads"] = threads;
+  line.json["total_steps"] = start.total_steps;
+  line.json["ranks"] = start.hosts.size();
+  line.json["threads"] = start.threads;
   auto& ranks_of = line.json["hosts"] = nlohmann::ordered_json::object();
-  for (const std::string& host : hosts) ranks_of[host] = ranks_of.value(host, 0) + 1;
+  for (const std::string& host : start.hosts) ranks_of[host] = ranks_of.value(host, 0) + 1;
   line.json["version"] = version();
   line.json["git_commit"] = git_commit();
-  for (const RecipeChange& change : changes)
+  if (!start.test_data.empty()) {
+    line.json["monitor"] = monitor_name(start.monitor);
+    line.json["test_data"] = start.test_data;
+  }
+  for (const RecipeChange& change : start.changes)
     line.json["changes"].push_back(
         {{"key", change.key}, {"before", change.before}, {"after", change.after}});
   const std::string job = environment("SLURM_JOB_ID");

@@ -13,17 +13,23 @@
 
 namespace quern {
 
+/// What a process begins to train with.
+struct TrainingStart {
+  std::int64_t total_steps = 0;            ///< at the end of the last epoch
+  std::vector<std::string> hosts = {};     ///< of every rank, in rank order
+  int threads = 1;                         ///< of rank 0
+  std::vector<RecipeChange> changes = {};  ///< to the checkpoint that it resumes from
+  Monitor monitor = Monitor::loss;         ///< says which evaluation is the best
+  std::string test_data = {};              ///< digest of the content; "" without a test set
+};
+
 /// Appends to the file and never takes a line back: steps that are done again after a kill have
 /// happened twice. A line that cannot be written is reported once, and the run goes on without.
 class EventLog {
  public:
   explicit EventLog(std::filesystem::path file);
 
-  /// This process begins to train, on these hosts (of every rank, in rank order), to this last
-  /// step, with these settings other than those of the checkpoint that it resumes from.
-  void started(const TrainingProgress& at, std::int64_t total_steps,
-               const std::vector<std::string>& hosts, int threads,
-               const std::vector<RecipeChange>& changes = {});
+  void started(const TrainingProgress& at, const TrainingStart& start);
   /// `seconds`: of rank 0, until the file was on the disk.
   void wrote_checkpoint(const TrainingProgress& at, const std::filesystem::path& file,
                         double seconds);

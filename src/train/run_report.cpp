@@ -17,9 +17,13 @@ void RunReport::open(const RunFolder& folder, const TrainingProgress& at,
 
 void RunReport::started(const TrainingProgress& at, int threads,
                         const std::vector<RecipeChange>& changes) {
-  std::vector<std::string> hosts;
-  for (int rank = 0; rank < comm_.size(); ++rank) hosts.push_back(comm_.host(rank));
-  out_->events.started(at, total_steps_, hosts, threads, changes);
+  TrainingStart start{.total_steps = total_steps_,
+                      .threads = threads,
+                      .changes = changes,
+                      .monitor = recipe_.train.monitor,
+                      .test_data = test_data_};
+  for (int rank = 0; rank < comm_.size(); ++rank) start.hosts.push_back(comm_.host(rank));
+  out_->events.started(at, start);
 }
 
 void RunReport::begin_training() {

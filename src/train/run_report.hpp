@@ -26,8 +26,9 @@ namespace quern {
 class RunReport {
  public:
   /// `recipe` and the grid's world must outlive it.
-  RunReport(const Recipe& recipe, const ProcessGrid& grid)
-      : recipe_(recipe), grid_(grid), comm_(grid.world()) {}
+  /// `test_data`: digest of the content, "" without a test set.
+  RunReport(const Recipe& recipe, const ProcessGrid& grid, std::string test_data = "")
+      : recipe_(recipe), grid_(grid), comm_(grid.world()), test_data_(std::move(test_data)) {}
 
   /// Rank 0's. The files go on after `at`. InputError when one cannot be read or written.
   void open(const RunFolder& folder, const TrainingProgress& at, std::int64_t total_steps);
@@ -83,7 +84,8 @@ class RunReport {
 
   const Recipe& recipe_;
   ProcessGrid grid_;
-  Communicator& comm_;         // the world
+  Communicator& comm_;  // the world
+  std::string test_data_;
   std::optional<Output> out_;  // rank 0's
   std::int64_t total_steps_ = 0;
   std::int64_t epoch_samples_ = 0;  // since this process took part in the epoch

@@ -48,7 +48,7 @@ Trainer::Trainer(const Recipe& recipe, const ProcessGrid& grid, const RunFolder&
       checkpoints_(recipe, grid, folder, model, step_, train, test ? test->data_hash : "",
                    options.transports),
       exec_(make_instance()),
-      report_(recipe, grid),
+      report_(recipe, grid, test ? test->data_hash : ""),
       best_{.monitor = recipe.train.monitor} {
   run_on_root(comm_, [&] {
     if (!options_.has_read_checkpoint) checkpoints_.check_room();

@@ -20,21 +20,24 @@ namespace {
 namespace fs = std::filesystem;
 using JsonLine = nlohmann::json;
 
-/// The objects of a file of one JSON object a line, and how many lines are none.
-std::pair<std::vector<JsonLine>, std::int64_t> read_objects(const fs::path& file) {
+/// Calls use(object) for each line of a file of JSON objects, where there is one; a million objects
+/// at once would need a gigabyte. -> how many lines hold none.
+template <class Use>
+std::int64_t for_each_object(const fs::path& file, const Use& use) {
+  std::error_code error;
+  if (!fs::exists(file, error)) return 0;
   std::ifstream in(file);
   if (!in) throw InputError("cannot read '" + file.string() + "'");
-  std::pair<std::vector<JsonLine>, std::int64_t> found;
+  std::int64_t unreadable = 0;
   for (std::string text; std::getline(in, text);) {
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
-    JsonLine json = JsonLine::parse(text, nullptr, false);
-    if (json.is_object()) {
-      found.first.push_back(std::move(json));
-    } else {
-      found.second += 1;
-    }
+    const JsonLine json = JsonLine::parse(text, nullptr, false);
+    if (json.is_object())
+      use(json);
+    else
+      unreadable += 1;
   }
-  return found;
+  return unreadable;
 }
 
 std::string text_of(const JsonLine& json, const char* key) {
@@ -121,6 +124,7 @@ EventLine event_line(const JsonLine& json) {
   line.step = integer(json, "step").value_or(0);
   line.total_steps = integer(json, "total_steps").value_or(0);
   line.reason = text_of(json, "reason");
+  line.test_data = text_of(json, "test_data");
   return line;
 }
 
@@ -144,21 +148,28 @@ RunLog read_run_log(const fs::path& folder) {
   const Recipe recipe = read_recipe(folder / "recipe.toml");
   run.name = recipe.name;
   run.epochs = recipe.train.epochs;
-  if (fs::exists(folder / "metrics.jsonl")) {
-    const auto [objects, unreadable] = read_objects(folder / "metrics.jsonl");
-    run.unreadable_lines = unreadable;
-    for (const JsonLine& json : objects) run.metrics.push_back(metrics_line(json));
-  }
-  if (fs::exists(folder / "events.jsonl")) {
-    for (const JsonLine& json : read_objects(folder / "events.jsonl").first)
-      run.events.push_back(event_line(json));
-  }
+  run.unreadable_lines = for_each_object(folder / "metrics.jsonl", [&](const JsonLine& json) {
+    run.metrics.push_back(metrics_line(json));
+  });
+  for_each_object(folder / "events.jsonl",
+                  [&](const JsonLine& json) { run.events.push_back(event_line(json)); });
   run.is_done = fs::exists(folder / "DONE");
   for (const char* file : {"metrics.jsonl", "events.jsonl"}) {
     const auto time = changed(folder / file);
     if (time && (!run.last_change || *time > *run.last_change)) run.last_change = time;
   }
   return run;
+}
+
+std::int64_t first_step_of_test_data(const RunLog& run) {
+  const EventLine* first = nullptr;
+  for (auto event = run.events.rbegin(); event != run.events.rend(); ++event) {
+    // What a later start from there trained again is not of the run.
+    if (event->event != "start" || (first && event->step >= first->step)) continue;
+    if (first && event->test_data != first->test_data) return first->step;
+    first = &*event;
+  }
+  return 0;
 }
 
 double wall_time(const RunLog& run, const MetricsLine& line) {

@@ -37,6 +37,7 @@ struct EventLine {
   std::int64_t step = 0;
   std::int64_t total_steps = 0;  ///< start
   std::string reason;            ///< stop, failure
+  std::string test_data = {};    ///< start: digest of the content
 };
 
 struct RunLog {
@@ -52,6 +53,9 @@ struct RunLog {
 
 /// InputError when the folder is no run folder, or a file in it cannot be read.
 RunLog read_run_log(const std::filesystem::path& folder);
+
+/// The step from which on all evaluations are of the test data that the run has now.
+std::int64_t first_step_of_test_data(const RunLog& run);
 
 /// When a line was written, in seconds since 1970: its time_s after the start that it belongs to. 0
 /// when there is no such start.

@@ -116,9 +116,11 @@ std::string figures_text(const RunLog& run) {
   if (text.empty()) return text;
   text = "loss      " + text;
   if (test && test->accuracy) {
+    const std::int64_t first = first_step_of_test_data(run);
     double best = 0;
     for (const MetricsLine& line : run.metrics)
-      if (line.kind == "eval") best = std::max(best, line.accuracy.value_or(0));
+      if (line.kind == "eval" && line.step > first)
+        best = std::max(best, line.accuracy.value_or(0));
     text +=
         fmt::format("\naccuracy  test {:.2f} %   best {:.2f} %", 100 * *test->accuracy, 100 * best);
   }

@@ -2,6 +2,7 @@
 // What quern watch shows of runs in every state.
 #include "app/monitor/watch_text.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -54,6 +55,28 @@ std::size_t lines_of(const std::string& text) {
 }
 
 }  // namespace
+
+TEST(WatchText, TheBestAccuracyIsOfTheTestDataThatTheRunHasNow) {
+  RunLog run = run_of(40);  // evaluated after the steps 10, 20, 30 and 40
+  for (MetricsLine& line : run.metrics)
+    if (line.accuracy && line.step <= 20) *line.accuracy = 0.99;
+  const auto starts = [&](const std::vector<std::pair<int, const char*>>& list) {
+    run.events.clear();
+    for (const auto& [step, data] : list) {
+      run.events.push_back(event("start", 1000 + step, step));
+      run.events.back().test_data = data;
+    }
+    return watch_text(run, 1041, {});
+  };
+  const char* const latest = "test 54.00 %   best 54.00 %";
+  EXPECT_THAT(starts({{0, "a"}, {20, "b"}}), testing::HasSubstr(latest));
+  EXPECT_THAT(starts({{0, "a"}, {20, "b"}, {30, "b"}}), testing::HasSubstr(latest));
+  const char* const always = "test 54.00 %   best 99.00 %";
+  EXPECT_THAT(starts({{0, "a"}, {20, "a"}}), testing::HasSubstr(always));
+  EXPECT_THAT(starts({{0, "a"}, {20, "b"}, {10, "a"}}),
+              testing::HasSubstr(always));  // trained again
+  EXPECT_THAT(starts({{0, ""}, {20, ""}}), testing::HasSubstr(always));
+}
 
 TEST(WatchText, ARunningRun) {
   const RunLog run = run_of(25);

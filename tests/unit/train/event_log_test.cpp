@@ -34,13 +34,17 @@ TEST(EventLog, TellsARunFromStartToEnd) {
   std::ofstream(dir / "ckpt.h5") << "12345";
   {
     EventLog log(dir / "events.jsonl");
-    log.started(at(0, 0), 40, {"a", "a", "b"}, 4);
+    log.started(at(0, 0), {.total_steps = 40,
+                           .hosts = {"a", "a", "b"},
+                           .threads = 4,
+                           .monitor = Monitor::accuracy,
+                           .test_data = "0a1b"});
     log.wrote_checkpoint(at(10, 1), dir / "ckpt.h5", 0.5);
     log.stopped(at(12, 1), "SIGUSR1");
   }
   {
     EventLog log(dir / "events.jsonl");
-    log.started(at(12, 1), 40, {"c"}, 1);
+    log.started(at(12, 1), {.total_steps = 40, .hosts = {"c"}});
     log.failed(at(13, 1), "the loss is not finite");
     log.finished(at(20, 2), "ab12");
   }
@@ -50,6 +54,8 @@ TEST(EventLog, TellsARunFromStartToEnd) {
   EXPECT_EQ(lines[0]["total_steps"], 40);
   EXPECT_EQ(lines[0]["ranks"], 3);
   EXPECT_EQ(lines[0]["threads"], 4);
+  EXPECT_EQ(lines[0]["monitor"], "accuracy");
+  EXPECT_EQ(lines[0]["test_data"], "0a1b");
   EXPECT_EQ(lines[0]["hosts"], nlohmann::json::parse(R"({"a": 2, "b": 1})"));
   EXPECT_EQ(lines[0]["time"].get<std::string>().back(), 'Z');
   EXPECT_EQ(lines[1]["event"], "checkpoint");
@@ -58,6 +64,7 @@ TEST(EventLog, TellsARunFromStartToEnd) {
   EXPECT_EQ(lines[1]["seconds"], 0.5);
   EXPECT_EQ(lines[2]["reason"], "SIGUSR1");
   EXPECT_EQ(lines[3]["step"], 12);
+  EXPECT_FALSE(lines[3].contains("monitor") || lines[3].contains("test_data"));
   EXPECT_EQ(lines[3]["epoch"], 1);
   EXPECT_EQ(lines[4]["event"], "failure");
   EXPECT_EQ(lines[5]["model"], "ab12");
@@ -67,10 +74,11 @@ TEST(EventLog, TellsWhatAStartChanged) {
   const TempDir dir;
   {
     EventLog log(dir / "events.jsonl");
-    log.started(at(12, 1), 40, {"c"}, 1);
-    log.started(
-        at(12, 1), 40, {"c"}, 1,
-        {{12, "optimizer.lr", "0.1", "0.01"}, {12, "optimizer.decay", "\"all\"", "\"weights\""}});
+    TrainingStart start{.total_steps = 40, .hosts = {"c"}};
+    log.started(at(12, 1), start);
+    start.changes = {{12, "optimizer.lr", "0.1", "0.01"},
+                     {12, "optimizer.decay", "\"all\"", "\"weights\""}};
+    log.started(at(12, 1), start);
   }
   const auto lines = read_lines(dir / "events.jsonl");
   ASSERT_EQ(lines.size(), 2u);

@@ -112,7 +112,7 @@ TEST_F(RunReportTest, CountsSamplesFromTheStartOfAnEpoch) {
 }
 
 TEST_F(RunReportTest, TellsHowARunEnds) {
-  RunReport report(recipe, grid);
+  RunReport report(recipe, grid, "0a1b");
   report.open(folder, {}, 30);
   report.started({}, 2, {});
   report.stopped(at(3, 0), "SIGTERM", "stopped");
@@ -122,6 +122,8 @@ TEST_F(RunReportTest, TellsHowARunEnds) {
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[0]["total_steps"], 30);
   EXPECT_EQ(lines[0]["threads"], 2);
+  EXPECT_EQ(lines[0]["monitor"], "loss");
+  EXPECT_EQ(lines[0]["test_data"], "0a1b");
   EXPECT_EQ(lines[1]["reason"], "SIGTERM");
   EXPECT_EQ(lines[2]["step"], 4);
   EXPECT_EQ(lines[3]["model"], "ab");
