@@ -14,10 +14,18 @@ def is_summarized(run):
     return bool(summaries) and (not times or summaries[-1][0] > times[-1][0])
 
 
+def ranks_of(phases):
+    return len(next(iter(phases.values())))
+
+
+def of_last_ranks(times):
+    """The epochs on as many ranks as the last one."""
+    return [(epoch, phases) for epoch, phases in times if ranks_of(phases) == ranks_of(times[-1][1])]
+
+
 def totals(times):
-    """{phase: [seconds of each rank]} over the last epochs with the same number of ranks."""
-    ranks = len(next(iter(times[-1][1].values())))
-    same = [phases for _, phases in times if len(next(iter(phases.values()))) == ranks]
+    """{phase: [seconds of each rank]} over epochs on the same ranks."""
+    ranks, same = ranks_of(times[-1][1]), [phases for _, phases in times]
     names = [name for name in PHASES if name in same[-1]]
     return {name: [sum(phases.get(name, [0] * ranks)[rank] for phases in same)
                    for rank in range(ranks)] for name in names}
@@ -28,19 +36,16 @@ def work_of(phases, rank):
 
 
 def waiting_share(run):
-    """Of all ranks' time; None when nothing tells."""
+    """Of all ranks' time, whatever their number was; None when nothing tells."""
     if is_summarized(run):
         return many_ranks.waiting_share(run.rank_summaries())
-    times = run.rank_times()
-    if not times:
-        return None
-    phases = totals(times)
-    whole = sum(sum(seconds) for seconds in phases.values())
-    return sum(phases.get("waiting", [0])) / whole if whole > 0 else None
+    epochs = [phases for _, phases in run.rank_times()]
+    whole = sum(sum(seconds) for phases in epochs for seconds in phases.values())
+    return sum(sum(phases.get("waiting", [0])) for phases in epochs) / whole if whole > 0 else None
 
 
 def bars(phases, hosts):
-    ranks = len(next(iter(phases.values())))
+    ranks = ranks_of(phases)
     work = [work_of(phases, rank) for rank in range(ranks)]
     shown = list(range(ranks))
     if ranks > MOST_BARS:  # those that matter: the slowest, and as many of the quickest
@@ -54,9 +59,7 @@ def bars(phases, hosts):
 
 def strip(times):
     """Ranks by epochs: work against the median rank of that epoch."""
-    ranks = len(next(iter(times[-1][1].values())))
-    times = [(epoch, phases) for epoch, phases in times
-             if len(next(iter(phases.values()))) == ranks]
+    ranks = ranks_of(times[-1][1])
     shares = [[None] * len(times) for _ in range(ranks)]
     hints = [[""] * len(times) for _ in range(ranks)]
     ratios = []
@@ -74,7 +77,7 @@ def strip(times):
 
 
 def straggler_rows(phases, hosts):
-    ranks = len(next(iter(phases.values())))
+    ranks = ranks_of(phases)
     work = [work_of(phases, rank) for rank in range(ranks)]
     middle, most = statistics.median(work) or 1, max(work) or 1
     rows = []
@@ -92,12 +95,12 @@ def straggler_rows(phases, hosts):
 
 
 def verdict(phases, hosts):
-    ranks = len(next(iter(phases.values())))
+    ranks = ranks_of(phases)
     work = [work_of(phases, rank) for rank in range(ranks)]
     waiting = phases.get("waiting", [0] * ranks)
     whole = sum(sum(seconds) for seconds in phases.values()) or 1
     if ranks == 1:
-        return "One rank: nobody waits."
+        return "On one rank nobody waits."
     slowest = max(range(ranks), key=lambda rank: work[rank])
     ratio = work[slowest] / (statistics.median(work) or 1)
     text = (f"The ranks wait {forms.percent(sum(waiting) / whole, 1)} of their time for each other. What "
@@ -117,15 +120,18 @@ def section_of(run):
         return Section("Where the time went", [Text(
             "metrics.jsonl has no rank_times_s: the run has no complete epoch, was trained on devices, "
             "or by an earlier Quern.", True)])
-    phases, hosts = totals(times), run.hosts
-    ranks = len(next(iter(phases.values())))
+    same = of_last_ranks(times)
+    phases, hosts = totals(same), run.hosts
+    ranks = ranks_of(phases)
+    which = ("the epochs" if len(same) == len(times) else
+             f"epochs {forms.spans([epoch for epoch, _ in same])}, those on {forms.plural(ranks, 'rank')}")
     hidden = f" The {MOST_BARS // 2} slowest and quickest of {ranks} ranks." if ranks > MOST_BARS else ""
     blocks = [Text(verdict(phases, hosts)),
               Figure("time-by-rank", bars(phases, hosts), "Time of each rank by phase",
-                     "Sums over the epochs, without evaluation. Waiting is taken out of the phases in "
+                     f"Sums over {which}, without evaluation. Waiting is taken out of the phases in "
                      f"which it happens.{hidden}", wide=True)]
     if ranks > 1:
-        blocks.append(Figure("work-by-rank", strip(times), "Work of each rank, epoch by epoch",
+        blocks.append(Figure("work-by-rank", strip(same), "Work of each rank, epoch by epoch",
                              "Strong colour: more work than the median rank of that epoch. A row of it is a "
                              "slow node, a cell a moment.", wide=True))
     blocks.append(Table(["rank", "host", *phases, "waits", "work / median"],

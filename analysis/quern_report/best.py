@@ -68,11 +68,19 @@ def checkpoint_of(run):
     return path if run.recipe.get("checkpoint", {}).get("keep_best") and path.exists() else None
 
 
+def of_last_test_data(run, rows):
+    """The rows whose evaluations are of the test data that the run has at last."""
+    before = run.epochs_before("test_data")
+    return [row for row in rows if row["epoch"] > before]
+
+
 def best_of(run, rows):
     """`rows`: the run's. None where no epoch has a figure."""
-    monitor = monitor_of(run)
-    for key in [monitor] * bool(monitor) + list(MEASURES):
-        row = extreme(rows, key)
+    monitor, before = monitor_of(run), run.epochs_before("test_data", "monitor")
+    choices = [(monitor, [row for row in rows if row["epoch"] > before])] if monitor else []
+    choices += [(key, rows if key == "train_loss" else of_last_test_data(run, rows)) for key in MEASURES]
+    for key, counted in choices:
+        row = extreme(counted, key)
         if row:
             file = f"ckpt-{row['step']:010}.h5" if row["step"] is not None else ""
             is_of_recipe = key == monitor

@@ -37,7 +37,7 @@ def epochs_text(run):
         end = "" if is_whole or not train.get("patience") else ", ended by train.patience;"
     else:
         is_whole = asked is None
-        end = ", diverged;" if run.failure else ", not finished;"
+        end = f", {run.state};"
     if not done:
         return ("no complete epoch" if is_whole else f"no complete epoch of {asked}") + end
     return (forms.plural(done, "epoch") if is_whole else f"{forms.count(done)} of {forms.plural(asked, 'epoch')}") + end
@@ -57,9 +57,7 @@ def run_subtitle(run):
 
 
 def badge_of(run):
-    if run.failure:
-        return ("diverged", "bad")
-    return ("finished", "good") if run.done else ("not finished", "open")
+    return (run.state, {"finished": "good", "not finished": "open"}.get(run.state, "bad"))
 
 
 def report_of(runs, options, out):
@@ -70,8 +68,10 @@ def report_of(runs, options, out):
     labels = differences.labels_of(runs)
     report = Report(", ".join(labels), "Training reports", forms.plural(len(runs), "run") + ".",
                     compare.sections_of(runs))
+    folders = []
     for run, label in zip(runs, labels):
-        folder = out / label.replace("/", "-")
+        folders.append(forms.unlike(label.replace("/", "-"), folders))
+        folder = out / folders[-1]
         folder.mkdir(parents=True, exist_ok=True)
         first, *rest = run_sections(run, options, folder)
         report.sections.append(Section(label, first.blocks))

@@ -26,11 +26,18 @@ def outcome(run):
             "test_loss": last.get("test_loss"), "test_accuracy": last.get("test_accuracy"),
             "test_rmse": last.get("test_rmse"), "test_r2": last.get("test_r2"),
             **{f"best_{key}": best.row[f"test_{key}"] if best else None for key in ("accuracy", "rmse", "loss")},
+            "best_train_loss": best.row["train_loss"] if best and best.key == "train_loss" else None,
             "best_epoch": best.epoch if best else None, "kept": (best.file or "none") if best else None,
             "loss": json.dumps(run.recipe.get("loss"), default=str),
             "chosen_by": best.key if best and best.is_of_recipe else None,
             "seconds": sum(told) if told else None,
-            "samples_per_s": statistics.median(speeds) if speeds else None, "done": run.done}
+            "samples_per_s": statistics.median(speeds) if speeds else None, "state": run.state,
+            "task": json.dumps(run.recipe.get("data", {}).get("target"), default=str), "test_data": test_data_of(run)}
+
+
+def test_data_of(run):
+    """(digest of the content, path): the first "" where the run does not tell."""
+    return run.last_start.get("test_data", ""), str(run.recipe.get("data", {}).get("test", ""))
 
 
 COLUMNS = [("epochs", "epochs", lambda value: forms.count(value)),
@@ -38,7 +45,8 @@ COLUMNS = [("epochs", "epochs", lambda value: forms.count(value)),
            ("test_accuracy", "test accuracy", forms.percent), ("test_rmse", "test RMSE", forms.significant),
            ("test_r2", "test R\N{SUPERSCRIPT TWO}", forms.significant), ("best_epoch", "best epoch", forms.count),
            ("best_loss", "its test loss", forms.significant), ("best_accuracy", "its test accuracy", forms.percent),
-           ("best_rmse", "its test RMSE", forms.significant), ("kept", "its checkpoint", lambda value: value or forms.NONE),
+           ("best_rmse", "its test RMSE", forms.significant), ("best_train_loss", "its training loss", forms.significant),
+           ("kept", "its checkpoint", lambda value: value or forms.NONE),
            ("seconds", "time", forms.seconds), ("samples_per_s", "samples / s", forms.count)]
 
 
@@ -47,7 +55,7 @@ COLUMNS = [("epochs", "epochs", lambda value: forms.count(value)),
 MEASURES = {"best_accuracy": ("test accuracy", forms.percent, max),
             "best_rmse": ("test RMSE", forms.significant, min),
             "best_loss": ("test loss", forms.significant, min),
-            "train_loss": ("last training loss", forms.significant, min)}
+            "best_train_loss": ("training loss", forms.significant, min)}
 
 
 def best_of(values, better, show):
@@ -56,11 +64,24 @@ def best_of(values, better, show):
     return [key for key in values if show(values[key]) == best]
 
 
-NOT_RANKED = "The runs are not ranked: their losses are of different kinds."
+OTHER_LOSSES = "The runs are not ranked: their losses are of different kinds."
+OTHER_TESTS = "The runs are not ranked: they do not answer the same test set (data.test, data.target)."
 
 
 def are_of_other_losses(outcomes):
     return len({one["loss"] for one in outcomes}) > 1
+
+
+def are_of_other_tests(outcomes):
+    """By the content of the test data where all runs tell it, or else by the path."""
+    data = [one["test_data"] for one in outcomes]
+    told = 0 if all(digest for digest, _ in data) else 1
+    return len({one["task"] for one in outcomes}) > 1 or len({one[told] for one in data}) > 1
+
+
+def is_ranked(one):
+    """What a run reached before it diverged is no result of its settings."""
+    return one["state"] != "diverged"
 
 
 def keys_of_ranking(outcomes):
@@ -76,15 +97,17 @@ def ranking(outcomes):
     """(key, indices of the best runs)"""
     for key in keys_of_ranking(outcomes):
         _, show, better = MEASURES[key]
-        told = {index: one[key] for index, one in enumerate(outcomes) if one[key] is not None}
+        told = {index: one[key] for index, one in enumerate(outcomes) if one[key] is not None and is_ranked(one)}
         if told:
             return key, best_of(told, better, show)
     return None, []
 
 
 def told_of_best(labels, outcomes, key, best):
+    if are_of_other_tests(outcomes):
+        return OTHER_TESTS
     if not best:
-        return NOT_RANKED if are_of_other_losses(outcomes) else ""
+        return OTHER_LOSSES if are_of_other_losses(outcomes) else ""
     if len(best) == 1:
         return f"Bold: the best run, {labels[best[0]]}."
     if len(best) == len(outcomes):
@@ -95,7 +118,7 @@ def told_of_best(labels, outcomes, key, best):
 def told_of_epochs(outcomes):
     """What the best epochs are, and whether there are checkpoints of them."""
     key, _ = ranking(outcomes)
-    if key in (None, "train_loss"):
+    if key is None or are_of_other_tests(outcomes):
         return []
     text = f"Runs are ranked by the {MEASURES[key][0]} of the best epoch of each."
     if any(one["chosen_by"] for one in outcomes):
@@ -103,6 +126,9 @@ def told_of_epochs(outcomes):
     lost = sum(one["kept"] == "none" for one in outcomes)
     if lost:
         text += f" {forms.plural(lost, 'run has', 'runs have')} no checkpoint of it."
+    diverged = sum(not is_ranked(one) for one in outcomes)
+    if diverged:
+        text += f" {forms.plural(diverged, 'run')} diverged and {'is' if diverged == 1 else 'are'} not ranked."
     return [Text(text)]
 
 
@@ -114,15 +140,16 @@ def summary(labels, outcomes, rows_of_settings, keys):
     """`keys`: the settings that are columns."""
     key_of_best, best = ranking(outcomes)
     columns = [column for column in COLUMNS if any(one[column[0]] is not None for one in outcomes)
-               and (column[0] != "best_loss" or key_of_best == "best_loss")]
-    marked = best if len(best) < len(outcomes) else []
+               and (column[0] not in ("best_loss", "best_train_loss") or key_of_best == column[0])]
+    marked = best if len(best) < len(outcomes) and not are_of_other_tests(outcomes) else []
     rows = []
     for index, (label, one, settings) in enumerate(zip(labels, outcomes, rows_of_settings)):
         rows.append([Cell(label, style="mark" if index in marked else ""),
                      *(setting_cell(settings.get(key)) for key in keys),
                      *(Cell(show(one[key]), order="" if one[key] is None else one[key])
-                       for key, _, show in columns), "yes" if one["done"] else "no"])
-    return Table(["run", *keys, *(name for _, name, _ in columns), "finished"], rows,
+                       for key, _, show in columns),
+                     Cell(one["state"], style="" if one["state"] in ("finished", "not finished") else "bad")])
+    return Table(["run", *keys, *(name for _, name, _ in columns), "state"], rows,
                  caption=told_of_best(labels, outcomes, key_of_best, best))
 
 

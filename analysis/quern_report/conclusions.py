@@ -11,6 +11,30 @@ from .compare import best_of
 MOST_LISTED = 3  # settings that are best of all alike
 
 
+class Mean(float):
+    """The mean of what several seeds of the same settings led to."""
+
+    def __new__(cls, values):
+        mean = super().__new__(cls, statistics.fmean(values))
+        mean.number = len(values)
+        mean.deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+        return mean
+
+    def text(self, show):
+        if self.number == 1:
+            return show(self)
+        return f"{show(self)} (mean of {self.number} seeds, standard deviation {show(self.deviation)})"
+
+
+def of_others(best, means, show):
+    """What is as good as the best within its standard deviation. `means`: {settings in words: mean}."""
+    figure = means[best[0]]
+    near = [words for words, mean in means.items() if words not in best and abs(mean - figure) <= figure.deviation]
+    if not near or figure.number == 1:
+        return ""
+    return f" Within that deviation of it: {forms.listed([f'{words} ({show(means[words])})' for words in near], MOST_LISTED)}."
+
+
 def joined(texts):
     return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
 
@@ -21,18 +45,20 @@ def listed(values):
 
 def of_row(head, column_key, row, best, name, show):
     """`row`: {column value: mean}; `best`: those of the best."""
-    figure = show(row[best[0]])
+    figure = row[best[0]].text(show)
     if len(row) == 1:
         return f"{head}, only {column_key} = {differences.shown(best[0])} has a result: {name} {figure}."
     if len(best) == len(row):
         return f"{head}, {column_key} makes no difference: {name} {figure} with {listed(best)}."
-    return f"{head}, {column_key} = {listed(best)} {'is' if len(best) == 1 else 'are'} best: {name} {figure}."
+    others = of_others([differences.shown(value) for value in best],
+                       {differences.shown(value): mean for value, mean in row.items()}, show)
+    return f"{head}, {column_key} = {listed(best)} {'is' if len(best) == 1 else 'are'} best: {name} {figure}.{others}"
 
 
 def of_all(means, axes, better, name, show):
-    """`means`: {(row value, column value): mean}."""
+    """`means`: {(row value, column value): Mean}."""
     best = best_of(means, better, show)
-    figure = show(means[best[0]])
+    figure = means[best[0]].text(show)
     if len(best) == len(means):
         return f"All settings lead to the same {name}: {figure}."
     if len(best) > MOST_LISTED:
@@ -63,7 +89,7 @@ def of_rows(rows, axes, better, show):
 
 def answers(means, axes, better, name, show):
     """The best settings of all, where there are several rows; one sentence for each row of the map; then what
-    differs between the rows. `means`: {row value: {column value: mean}}, in order."""
+    differs between the rows. `means`: {row value: {column value: Mean}}, in order."""
     texts = []
     for row, columns in means.items():
         head = f"With {axes[1]} = {differences.shown(row)}" if len(axes) > 1 else "Over all runs"
@@ -85,8 +111,8 @@ def speeds(runs, settings, outcomes):
     """How much faster more ranks are, a sentence for each way to split of which there are several numbers."""
     ways = []  # [settings, {ranks: [samples a second]}]
     for run, row, one in zip(runs, settings.rows, outcomes):
-        if run.ranks and one["samples_per_s"]:
-            way = way_to_split(row)
+        if len(run.ranks) == 1 and one["samples_per_s"]:
+            way = {**way_to_split(row), "threads of a rank": run.last_start.get("threads")}
             found = next((told for of, told in ways if of == way), None)
             if found is None:
                 ways.append((way, found := {}))

@@ -61,6 +61,26 @@ def plural(number, word, words=None):
     return f"{count(number)} {word if number == 1 else words or word + 's'}"
 
 
+def unlike(text, others):
+    """`text`, or with a number behind it what none of `others` is."""
+    found, number = text, 1
+    while found in others:
+        number += 1
+        found = f"{text}-{number}"
+    return found
+
+
+def spans(numbers):
+    """`1, 4 to 6` of rising whole numbers."""
+    found = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in found)
+
+
 def listed(texts, most):
     """`a, b and 3 more`: no more than `most` of them."""
     return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")

@@ -40,8 +40,9 @@ def ring(rows, key):
     return f"Ring: the {best_epochs.MEASURES[key][0]}." if best_epochs.extreme(rows, key) else ""
 
 
-def loss_chart(run, rows):
-    """By epoch; the steps' losses lie between, where the steps of an epoch are known."""
+def loss_chart(run, rows, tests):
+    """By epoch; the steps' losses lie between, where the steps of an epoch are known. `tests`: the rows whose evaluations
+    are compared."""
     per_epoch = max((row["step"] / row["epoch"] for row in rows if row["step"] and row["epoch"]),
                     default=0)
     x, y = points(run.steps, "step", "loss")
@@ -52,23 +53,23 @@ def loss_chart(run, rows):
     test = points([{"x": r["epoch"], "y": r["test_loss"]} for r in rows], "x", "y")
     series += [Series("training", *train, 1), Series("test", *test, 2)]
     ys = [value for one in series for value in one.y]
-    return svg.chart("Training and test loss by epoch", series, "epoch", "loss", marks=own_best(rows, "test_loss"),
+    return svg.chart("Training and test loss by epoch", series, "epoch", "loss", marks=own_best(tests, "test_loss"),
                      log_y=ranges.spans_decades(ys))
 
 
-def accuracy_chart(rows):
+def accuracy_chart(rows, tests):
     train = points([{"x": r["epoch"], "y": r["train_accuracy"]} for r in rows], "x", "y")
     test = points([{"x": r["epoch"], "y": r["test_accuracy"]} for r in rows], "x", "y")
     return svg.chart("Training and test accuracy by epoch",
                      [Series("training", *train, 1), Series("test", *test, 2)],
-                     "epoch", "share of correct answers", marks=own_best(rows, "test_accuracy"), y_high=1.0, unit=" %", factor=100,
+                     "epoch", "share of correct answers", marks=own_best(tests, "test_accuracy"), y_high=1.0, unit=" %", factor=100,
                      y_form=lambda value: f"{100 * value:.4g} %")
 
 
-def rmse_chart(rows):
+def rmse_chart(rows, tests):
     x, y = points([{"x": r["epoch"], "y": r["test_rmse"]} for r in rows], "x", "y")
     return svg.chart("Test RMSE by epoch", [Series("test", x, y, 2)], "epoch", "RMSE of the test set",
-                     marks=own_best(rows, "test_rmse"),
+                     marks=own_best(tests, "test_rmse"),
                      log_y=ranges.spans_decades(y))
 
 
@@ -76,13 +77,14 @@ def figures(run, rows):
     rate = points(run.steps or run.epochs, "step", "lr")
     speed = points(run.steps or run.epochs, "step", "samples_per_s")
     ranks = " of all ranks together" if any(count > 1 for count in run.ranks) else ""
+    tests = best_epochs.of_last_test_data(run, rows)
     drawn = [
-        ("loss", loss_chart(run, rows), "Loss",
-         f"Means over the epoch; grey, the losses of single batches. {ring(rows, 'test_loss')}".strip()
-         if rows and run.steps else ring(rows, "test_loss")),
-        ("accuracy", accuracy_chart(rows), "Accuracy", ring(rows, "test_accuracy")),
-        ("rmse", rmse_chart(rows), "RMSE",
-         f"Root of the mean squared error, in the units of the targets. {ring(rows, 'test_rmse')}"),
+        ("loss", loss_chart(run, rows, tests), "Loss",
+         f"Means over the epoch; grey, the losses of single batches. {ring(tests, 'test_loss')}".strip()
+         if rows and run.steps else ring(tests, "test_loss")),
+        ("accuracy", accuracy_chart(rows, tests), "Accuracy", ring(tests, "test_accuracy")),
+        ("rmse", rmse_chart(rows, tests), "RMSE",
+         f"Root of the mean squared error, in the units of the targets. {ring(tests, 'test_rmse')}"),
         ("learning-rate", svg.chart("Learning rate by step", [Series("learning rate", *rate, 3)],
                                     "step", "learning rate", from_zero=True), "Learning rate", ""),
         ("throughput", svg.chart("Samples per second by step", [Series("each record", *speed, 4, mean="running mean")],
@@ -159,11 +161,16 @@ def sections_of(run):
     blocks = [cards(run, rows, best)]
     if best:
         blocks.append(Text(best.sentence))
-    bad, failed = not_finite(run), run.failure
-    if failed:
-        blocks.append(Text(f"The run diverged: {failed.get('reason', '')}", True))
+    before = run.epochs_before("test_data")
+    if before:
+        blocks.append(Text(f"The test data changed after epoch {before}: evaluations until then are not compared with later "
+                           "ones.", True))
+    bad = not_finite(run)
+    if run.failure:
+        blocks.append(Text(f"The run {run.state}: {run.failure.get('reason', '')}", True))
     elif bad:
-        blocks.append(Text(f"The loss is not finite from step {number(bad, 'step')} on "
+        what = "test loss" if bad["kind"] == "eval" else "loss"
+        blocks.append(Text(f"The {what} is not finite from step {number(bad, 'step')} on "
                            f"({bad['loss']}); such values are left out of the curves.", True))
     if run.bad_lines:
         told = ", ".join(map(str, run.bad_lines[:5])) + (", ..." if len(run.bad_lines) > 5 else "")

@@ -65,9 +65,10 @@ def call(program, *words):
 def stamp(path):
     """What changes when another file takes this name."""
     try:
-        return path.name, path.stat().st_mtime_ns
+        facts = path.stat()
     except OSError:  # a run that goes on deletes its old ones
         return None
+    return [str(path.resolve()), facts.st_mtime_ns, facts.st_size]
 
 
 def checkpoints_in(run_folder):
@@ -105,28 +106,35 @@ def predict_of_run(program, run_folder, best, data, out):
     return (good or [""])[-1], warnings
 
 
+def read_note(path):
+    try:
+        note = json.loads(path.read_text(encoding="utf-8"))
+        return note if isinstance(note, dict) else {}
+    except (OSError, ValueError):
+        return {}
+
+
 def keep_predictions(program, run_folder, best, data, out):
     """Writes predictions of the test split by the checkpoint `best`, or, where it is None, by the newest, to `out`, a CSV
-    file, with a text file beside it for the checkpoint's name and the warnings, which are returned. Both are kept until
-    there is a newer checkpoint."""
-    note = out.with_suffix(".txt")
+    file. (The checkpoint's name, warnings). Both are kept in a JSON file beside it, with the files that were read: as long
+    as these are the same, the predictions are, too."""
     files = [best] if best else checkpoints_in(run_folder)
-    stamps = [stamp(file) for file in files]
-    is_old = (not out.exists() or not note.exists() or None in stamps
-              or out.stat().st_mtime_ns < max((time for _, time in stamps), default=0)
-              or note.read_text(encoding="utf-8", errors="replace").startswith("best.h5\n") != bool(best))
     if not files:
         raise ProgramError("there is no checkpoint")
-    if is_old:
+    note = out.with_suffix(".json")
+    of = {"checkpoints": [stamp(file) for file in files], "data": [stamp(file) for file in sorted(Path(data).glob("*"))]}
+    kept = read_note(note) if out.exists() else {}
+    if kept.get("of") != of or None in of["checkpoints"]:
+        note.unlink(missing_ok=True)
         partial = out.with_suffix(".partial")
         try:
             name, warnings = predict_of_run(program, run_folder, best, data, partial)
-            note.write_text("\n".join([name, *warnings]) + "\n", encoding="utf-8")
             partial.replace(out)
         finally:
             partial.unlink(missing_ok=True)
-    checkpoint, *warnings = note.read_text(encoding="utf-8").splitlines()
-    return checkpoint, warnings
+        kept = {"checkpoint": name, "warnings": warnings, "of": of}
+        note.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    return kept["checkpoint"], kept["warnings"]
 
 
 def predictions_of(program, run_folder, best, data, out):

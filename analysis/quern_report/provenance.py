@@ -49,7 +49,7 @@ def facts(run):
     items = [
         ("folder", str(run.path)),
         ("recipe", run.name),
-        ("state", "finished" if run.done else "not finished"),
+        ("state", run.state),
         ("model", run.model_hash),
         ("seed", run.recipe.get("seed", forms.NONE)),
         ("batch", batch_of(run)),

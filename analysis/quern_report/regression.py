@@ -10,7 +10,7 @@ from .program import ProgramError
 
 MOST_FIGURES = 4  # outputs that have figures of their own
 MOST_ROWS = 200  # outputs that are listed
-MOST_POINTS = 800  # of a figure: every n-th sample
+MOST_POINTS = 800  # of a figure: every n-th value
 BINS = 40
 
 
@@ -44,9 +44,17 @@ def row_of(name, pairs):
             Cell(forms.form(share), order="" if share is None else share)]
 
 
-def scatter(name, pairs):
-    """Predictions against targets, with the line on which both are the same."""
-    shown = pairs[::math.ceil(len(pairs) / MOST_POINTS)]
+def step_between(pairs, outputs):
+    """From one pair that is drawn to the next, so that all `outputs` of the samples have their turns."""
+    step = math.ceil(len(pairs) / MOST_POINTS)
+    while math.gcd(step, outputs) > 1:
+        step += 1
+    return step
+
+
+def scatter(name, pairs, step):
+    """Predictions against targets, every `step`-th, with the line on which both are the same."""
+    shown = pairs[::step]
     edges = ranges.padded([value for pair in shown for value in pair])
     axes = svg.Axes(edges, edges)
     svg.draw_axes(axes, "true", "predicted", integer_x=False)
@@ -56,8 +64,8 @@ def scatter(name, pairs):
     return svg.picture(axes.width, axes.height, axes.parts, f"Predicted against true {name}")
 
 
-def histogram(name, pairs):
-    """Of the residuals, predicted - true, with a line at 0."""
+def histogram(name, pairs, unit):
+    """Of the residuals, predicted - true, with a line at 0; `unit`: what is counted."""
     errors = [said - true for true, said in pairs]
     low, high = (min(errors), max(errors)) if min(errors) < max(errors) else ranges.padded(errors)
     width = (high - low) / BINS
@@ -65,22 +73,23 @@ def histogram(name, pairs):
     for error in errors:
         counts[min(BINS - 1, int((error - low) / width))] += 1
     axes = svg.Axes((min(low, 0), max(high, 0)), ranges.padded(counts, from_zero=True))
-    svg.draw_axes(axes, "predicted - true", "samples", integer_x=False)
+    svg.draw_axes(axes, "predicted - true", f"{unit}s", integer_x=False)
     base = axes.height - axes.bottom
     for index, count in enumerate(counts):
         begin, end = low + index * width, low + (index + 1) * width
-        hint = f"{forms.significant(begin, 3)} to {forms.significant(end, 3)}: {forms.plural(count, 'sample')}"
+        hint = f"{forms.significant(begin, 3)} to {forms.significant(end, 3)}: {forms.plural(count, unit)}"
         axes.parts.append(svg.rectangle(axes.x(begin), axes.y(count), max(0.5, axes.x(end) - axes.x(begin) - 1),
                                         base - axes.y(count), "bar c1", hint))
     axes.parts.append(svg.line(axes.x(0), axes.top, axes.x(0), base, "limit"))
     return svg.picture(axes.width, axes.height, axes.parts, f"Residuals of {name}")
 
 
-def figures_of(name, pairs, file):
-    few = math.ceil(len(pairs) / MOST_POINTS)
-    return [Figure(f"predicted-{file}", scatter(name, pairs), f"Predicted against true: {name}",
-                   "Dashed: where both are the same." + (f" One sample in {few} is drawn." if few > 1 else "")),
-            Figure(f"residuals-{file}", histogram(name, pairs), f"Residuals: {name}", "Red: no error.")]
+def figures_of(name, pairs, file, outputs=1):
+    """`pairs`: of so many outputs, in order of the samples."""
+    step, unit = step_between(pairs, outputs), "sample" if outputs == 1 else "value"
+    return [Figure(f"predicted-{file}", scatter(name, pairs, step), f"Predicted against true: {name}",
+                   "Dashed: where both are the same." + (f" One {unit} in {step} is drawn." if step > 1 else "")),
+            Figure(f"residuals-{file}", histogram(name, pairs, unit), f"Residuals: {name}", "Red: no error.")]
 
 
 def blocks_of(names, values, targets, with_which):
@@ -98,7 +107,7 @@ def blocks_of(names, values, targets, with_which):
                             caption="Errors are predicted - true, in the units of the targets."))
     if len(outputs) > MOST_FIGURES:
         together = [pair for pairs in zip(*outputs) for pair in pairs]
-        return [*blocks, *figures_of("all outputs together", together, "all")]
+        return [*blocks, *figures_of("all outputs together", together, "all", len(outputs))]
     for number, (name, pairs) in enumerate(zip(names, outputs)):
         blocks += figures_of(name, pairs, number)
     return blocks

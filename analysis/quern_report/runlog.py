@@ -7,6 +7,7 @@ that are no JSON object, or hold what such a line never holds, are left out and 
 record of a step or epoch counts.
 """
 
+import itertools
 import json
 import math
 import re
@@ -55,16 +56,38 @@ class Run:
 
     @property
     def ranks(self):
-        """All rank counts the run was trained with, in order of appearance."""
-        counts = [number(r, "ranks") for r in [*self.steps, *self.epochs]]
-        return list(dict.fromkeys(count for count in counts if count is not None))
+        """The rank counts that the run was trained with, one after another."""
+        records = sorted([*self.steps, *self.epochs], key=lambda record: number(record, "step") or 0)
+        counts = (number(record, "ranks") for record in records)
+        return [count for count, _ in itertools.groupby(count for count in counts if count is not None)]
+
+    @property
+    def last_start(self):
+        """Its event; empty where there is none."""
+        return next((event for event in reversed(self.events) if event.get("event") == "start"), {})
 
     @property
     def hosts(self):
         """Host of each rank of the last start, as far as events.jsonl tells."""
-        starts = [event for event in self.events if event.get("event") == "start"]
-        hosts = starts[-1].get("hosts") if starts else None
-        return [host for host, ranks in (hosts or {}).items() for _ in range(ranks)]
+        return [host for host, ranks in (self.last_start.get("hosts") or {}).items() for _ in range(ranks)]
+
+    @property
+    def state(self):
+        """"diverged", or "failed" for another reason; "finished" or "not finished"."""
+        if self.failure:
+            return "diverged" if "diverged" in str(self.failure.get("reason", "")) else "failed"
+        return "finished" if self.done else "not finished"
+
+    def epochs_before(self, *keys):
+        """How many epochs were done at the last start whose `keys` ("test_data", "monitor") were otherwise than before:
+        evaluations of these are not compared with later ones. 0 where there was none."""
+        known, epochs = {}, 0
+        for start in self._starts():
+            told = {key: start[key] for key in keys if start.get(key)}
+            if any(known.get(key, value) != value for key, value in told.items()):
+                epochs = number(start, "epoch") or 0
+            known.update(told)
+        return epochs
 
     @property
     def failure(self):
@@ -130,14 +153,14 @@ class Run:
                          "samples_per_s": number(record, "samples_per_s")})
         return rows
 
-    def _start_steps(self):
-        """Where each start began whose records count: what a later one trained again is not of it."""
-        steps = []
+    def _starts(self):
+        """The events of the starts whose records count: what a later one trained again is not of them."""
+        starts = []
         for event in self.events:
             step = number(event, "step")
             if event.get("event") == "start" and step is not None:
-                steps = [one for one in steps if one < step] + [step]
-        return steps
+                starts = [one for one in starts if one["step"] < step] + [event]
+        return starts
 
     def _epoch_seconds(self):
         """{epoch: {"seconds": of its steps or None, "seconds_from": "record", "speed", "phases", "clock" or ""}}
@@ -165,7 +188,8 @@ class Run:
 
     def _clock_seconds(self):
         """{epoch: seconds} from the clock `time_s`, which starts anew when a run is resumed. They include checkpoints."""
-        seconds, total, epoch_start, clock, starts = {}, 0.0, 0.0, 0.0, self._start_steps()
+        seconds, total, epoch_start, clock = {}, 0.0, 0.0, 0.0
+        starts = [start["step"] for start in self._starts()]
         timed = [r for r in [*self.steps, *self.epochs, *self.evals]
                  if number(r, "time_s") is not None and number(r, "step") is not None]
         for record in sorted(timed, key=lambda r: r["step"]):
@@ -217,13 +241,17 @@ def read_recipe(path):
 def read_records(path):
     """(records in order, numbers of the lines that were left out)."""
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+            return parsed(file)
     except FileNotFoundError as error:
         raise NotBegun(f"{path.parent} is not a run folder: it has no {path.name}") from error
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror}") from error
+
+
+def parsed(lines):
     records, bad = [], []
-    for line_number, line in enumerate(text.split("\n"), start=1):
+    for line_number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:

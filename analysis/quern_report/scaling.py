@@ -79,7 +79,8 @@ def points_of_runs(runs):
         speed = statistics.median(speeds)
         hosts = len(set(run.hosts)) or None
         found[ranks] = {"nodes": hosts, "ranks": ranks, "global_batch": batch, "samples_per_s": speed,
-                        "step_us": 1e6 * batch / speed, "workload": run.name, "wall_s": None}
+                        "step_us": 1e6 * batch / speed, "workload": run.name, "wall_s": None,
+                        "threads": run.last_start.get("threads"), "data": data.get("train")}
     if len(found) < 2:
         raise RunError("scaling expects a study's folder, or runs on at least two numbers of ranks")
     ordered = [found[ranks] for ranks in sorted(found)]
@@ -143,12 +144,17 @@ def remarks(found, others, expected):
     missing = [nodes for nodes in expected if nodes not in [point["nodes"] for point in found]]
     if missing:
         yield f"Not measured: {', '.join(map(str, missing))} node(s); their logs in `log/` say why."
-    for key in ("processor", "threads"):
-        kinds = sorted({str(point[key]) for point in found})
-        if len(kinds) > 1:
-            yield f"The points differ in {key} ({', '.join(kinds)}): compare them with care."
+    yield from unlike(found)
     if others:
         yield f"Left out, as points of another study: {', '.join(others)}."
+
+
+def unlike(found):
+    """What the points differ in beside their number."""
+    for key, name in (("processor", "processor"), ("threads", "threads of a rank"), ("data", "training data")):
+        kinds = sorted({str(point.get(key)) for point in found})
+        if len(kinds) > 1:
+            yield f"The points differ in {name} ({', '.join(kinds)}): compare them with care."
 
 
 def table_of(found):
@@ -200,7 +206,7 @@ def run_sections(found, plan=()):
     return [Section("Efficiency", [
         Text(f"{first['mode'].capitalize()} scaling ({batch}). Median speed of the runs while they "
              f"trained; speed-up and efficiency against {forms.plural(first['ranks'], 'rank')}."),
-        table_of(found), Text(verdict(found, "ranks")), *figures_of(found, "ranks", plan)])]
+        table_of(found), Text(verdict(found, "ranks")), *(Text(note, True) for note in unlike(found)), *figures_of(found, "ranks", plan)])]
 
 
 def write_csv(found, path):

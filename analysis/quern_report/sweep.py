@@ -2,11 +2,10 @@
 """A sweep: which settings led to what. Rows and columns of the map are the two settings that vary most."""
 
 import collections
-import statistics
 
 from . import conclusions, differences, forms, panels
 from .blocks import Figure, Section, Text
-from .compare import MEASURES, NOT_RANKED, outcome, ranking, sections_of as compare_sections
+from .compare import MEASURES, OTHER_LOSSES, is_ranked, outcome, ranking, sections_of as compare_sections
 from .runlog import RunError
 
 MOST_NAMED = 8  # settings in a sentence
@@ -28,8 +27,9 @@ def is_free_of_ranks(run):
 
 
 def repeated_by(runs):
-    """What makes no settings of the runs: repetitions have other seeds, and ranks may change no bit."""
-    return ("seed", "ranks") if all(map(is_free_of_ranks, runs)) else ("seed",)
+    """What makes no settings of the runs: repetitions have other seeds, ranks may change no bit, and changes on the way
+    are of some runs only."""
+    return ("seed", "changes", "ranks") if all(map(is_free_of_ranks, runs)) else ("seed", "changes")
 
 
 def axes_of(settings, wanted=(), repeated=("seed",)):
@@ -73,7 +73,7 @@ def cells_of(runs, settings, outcomes, axes, key):
     others = others_of(settings, axes)
     found, told = {}, 0
     for run, row, one in zip(runs, settings.rows, outcomes):
-        if one[key] is None:
+        if one[key] is None or not is_ranked(one) or changed_in(run, axes):
             continue
         told += 1
         place = (row.get(row_key) if row_key else "", row.get(column_key))
@@ -87,6 +87,11 @@ def cells_of(runs, settings, outcomes, axes, key):
     return cells, told - sum(len(values) for groups in cells.values() for values in groups.values())
 
 
+def changed_in(run, keys):
+    """Had the run one of these settings otherwise before (--change)? Then its figures are not of the last value."""
+    return any(key in keys for _, key, _, _ in run.changes)
+
+
 def others_of(settings, axes):
     """The settings that tell apart what lies at one place of the map."""
     return [key for key in settings.keys if key not in (*axes, "seed")]
@@ -94,7 +99,7 @@ def others_of(settings, axes):
 
 def figures_of(cells, better):
     """{place: the mean of the runs of the same settings; of several settings the best of their means}"""
-    return {place: better(statistics.fmean(values) for values in groups.values()) for place, groups in cells.items()}
+    return {place: better(map(conclusions.Mean, groups.values())) for place, groups in cells.items()}
 
 
 def hidden(settings, axes, cells):
@@ -150,6 +155,17 @@ def answers(cells, axes, key):
     return conclusions.answers(rows, axes, better, name, show)
 
 
+def left_out(runs, outcomes, axes, key):
+    """Why the map lacks some runs."""
+    diverged = sum(not is_ranked(one) for one in outcomes)
+    missing = sum(one[key] is None and is_ranked(one) for one in outcomes)
+    changed = sum(changed_in(run, axes) and is_ranked(one) and one[key] is not None for run, one in zip(runs, outcomes))
+    for number, why in ((diverged, "diverged"), (missing, "no complete epoch"),
+                        (changed, f"{' or '.join(axes)} changed while it trained")):
+        if number:
+            yield f"{forms.plural(number, 'run')} without a result here: {why}."
+
+
 def sections_of(runs, settings, wanted=(), not_begun=()):
     """`not_begun`: the folders of trials without a run."""
     waiting = [Text(f"Not begun, without recipe.toml or metrics.jsonl: {forms.listed(not_begun, MOST_NAMED)}.",
@@ -160,9 +176,11 @@ def sections_of(runs, settings, wanted=(), not_begun=()):
     tables = compare_sections(runs, settings, axes)
     if not axes or key is None:
         why = ("The runs differ in no setting." if not axes else
-               NOT_RANKED if any(one["epochs"] for one in outcomes) else "No run has completed an epoch.")
+               OTHER_LOSSES if any(one["epochs"] for one in outcomes) else "No run has completed an epoch.")
         return [Section("Answers", [Text(why, True), *waiting]), *tables]
     cells, repeated = cells_of(runs, settings, outcomes, axes, key)
+    if not cells:
+        return [Section("Answers", [*(Text(text, True) for text in left_out(runs, outcomes, axes, key)), *waiting]), *tables]
     texts = [Text(text) for text in [*answers(cells, axes, key), *conclusions.speeds(runs, settings, outcomes)]]
     others = hidden(settings, axes, cells)
     if others:
@@ -172,7 +190,5 @@ def sections_of(runs, settings, wanted=(), not_begun=()):
         texts.append(Text(f"{forms.plural(repeated, 'run repeats another one', 'runs repeat another one')}, of the same "
                           "settings and seed, and is not counted again: a copy, or one on other ranks, which change no bit "
                           "under data.global_batch.", True))
-    missing = sum(one[key] is None for one in outcomes)
-    if missing:
-        texts.append(Text(f"{forms.plural(missing, 'run')} without a result: diverged, or without a complete epoch.", True))
+    texts += [Text(text, True) for text in left_out(runs, outcomes, axes, key)]
     return [Section("Answers", [*texts, *waiting, heat_map(cells, axes, key)]), *tables]

@@ -37,6 +37,47 @@ class BestCase(ReportCase):
         return best.best_of(run, run.rows())
 
 
+def start(epoch, data, monitor="loss"):
+    return {"event": "start", "time": "2026-01-02T10:00:00Z", "step": 20 * epoch, "epoch": epoch, "ranks": 2,
+            "test_data": data, "monitor": monitor}
+
+
+class ChangedTest(BestCase):
+    """What evaluations of other test data, or before another monitor, say is not compared."""
+
+    def found(self, *events, extra=KEEPS):
+        holder = self.folder / str(len(list(self.folder.iterdir())))
+        return read_run(write_run(holder, judged((0.5, 0.3, 0.35, 0.4), (0.80, 0.95, 0.81, 0.84)), extra=extra, events=events))
+
+    def best_of(self, *events, extra=KEEPS):
+        run = self.found(*events, extra=extra)
+        return best.best_of(run, run.rows()).epoch
+
+    def test_other_test_data(self):
+        for extra in ("", KEEPS, BY_ACCURACY):
+            self.assertEqual(self.best_of(start(0, "a"), extra=extra), 2)
+            self.assertEqual(self.best_of(start(0, "a"), start(1, "a"), start(2, "a"), extra=extra), 2)
+            late = 3 if extra == KEEPS else 4
+            self.assertEqual(self.best_of(start(0, "a"), start(2, "b"), extra=extra), late)
+            self.assertEqual(self.best_of(start(0, "a"), start(2, "b"), start(3, "b"), extra=extra), late)
+        self.assertEqual(self.best_of(start(0, "a"), start(3, "b"), start(1, "a")), 2)  # trained again
+        self.assertEqual(self.best_of(start(0, ""), start(3, "b")), 2)  # an earlier program did not tell
+
+    def test_another_monitor(self):
+        by_accuracy = KEEPS + BY_ACCURACY
+        self.assertEqual(self.best_of(start(0, "a", "loss"), start(2, "a", "accuracy"), extra=by_accuracy), 4)
+        self.assertEqual(self.best_of(start(0, "a", "accuracy"), extra=by_accuracy), 2)
+        # A recipe that chooses none is not concerned.
+        self.assertEqual(self.best_of(start(0, "a", "loss"), start(2, "a", "accuracy"), extra=BY_ACCURACY), 2)
+
+    def test_the_page_says_so(self):
+        run = self.found(start(0, "a"), start(2, "b"))
+        shown = self.page(self.folder / self.report(run.path)[0].strip())
+        self.assertIn("The test data changed after epoch 2: evaluations until then are not compared with later ones.", shown)
+        self.assertIn("84.00 %, epoch 4", shown)  # the ring
+        self.assertNotIn("95.00 %, epoch 2", shown)
+
+
 class ChoiceTest(BestCase):
     def test_by_the_monitor_of_the_recipe(self):
         for number, (extra, epoch, key) in enumerate((
@@ -130,11 +171,11 @@ elif words[0] == "predict":
 
     def test_a_report_of_the_newest_checkpoint_is_made_anew(self):
         run = self.classifier()
-        self.shown(run)
-        kept = run / "report" / "predictions.csv"
-        kept.write_text(kept.read_text().replace("1,2,1,0.8", "1,1,1,0.8"))
-        (run / "report" / "predictions.txt").write_text("ckpt-0000000060.h5\n")
-        self.assertIn("3 of 4", self.shown(run))
+        file = run / "checkpoints" / "best.h5"
+        file.unlink()
+        self.assertIn("not this one", self.shown(run))
+        file.touch()
+        self.assertIn("with best.h5", self.shown(run))
 
     def test_a_file_of_another_epoch(self):
         shown = self.shown(self.classifier(epoch=1))

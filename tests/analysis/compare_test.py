@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs side by side: what they differ in, which is best, what a sweep answers, how they scale."""
+import json
 import tempfile
 import unittest
 from pathlib import Path
@@ -22,6 +23,13 @@ def run_of(folder, accuracy, lr=0.2, batch=100, ranks=1, speed=5000.0, seed=0, e
     recipe = folder / "recipe.toml"
     recipe.write_text(recipe.read_text().replace("lr = 0.2", f"lr = {lr}").replace("= 100", f"= {batch}"))
     return folder
+
+
+START = {"event": "start", "time": "2026-01-02T10:00:00Z", "step": 0, "epoch": 0, "ranks": 1, "threads": 1}
+
+
+def write_events(run, *events):
+    (run / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
 
 
 class CompareTest(ReportCase):
@@ -73,6 +81,41 @@ class CompareTest(ReportCase):
         shown = self.page(self.folder / self.report("sweep", *runs)[0].strip())
         self.assertIn("The runs are not ranked", shown)
 
+    def test_a_run_that_diverged_is_not_best(self):
+        runs = [run_of(self.folder / name, accuracy) for name, accuracy in (("a", 0.7), ("b", 0.9), ("c", 0.6))]
+        write_events(runs[1], START, {"event": "failure", "step": 60, "reason": "training diverged at step 61"})
+        shown = self.page(self.folder / self.report("compare", *runs)[0].strip())
+        self.assertIn("Bold: the best run, a.", shown)
+        self.assertIn("1 run diverged and is not ranked.", shown)
+        write_events(runs[1], START, {"event": "failure", "step": 60, "reason": "'x.h5': samples are damaged"})
+        shown = self.page(self.folder / self.report("compare", *runs)[0].strip())
+        self.assertIn("Bold: the best run, b.", shown)
+        self.assertIn(" failed ", shown)
+
+    def test_other_test_sets_are_not_compared(self):
+        runs = [run_of(self.folder / name, accuracy) for name, accuracy in (("a", 0.7), ("b", 0.9))]
+        for digests, data, is_ranked in ((("x", "x"), ("here", "there"), True), (("x", "y"), ("here", "here"), False),
+                                         (("", "y"), ("here", "here"), True), (("", ""), ("here", "there"), False)):
+            for run, digest, path in zip(runs, digests, data):
+                write_events(run, {**START, "test_data": digest})
+                recipe = (run / "recipe.toml").read_text().split("[data]\n")
+                (run / "recipe.toml").write_text(f'{recipe[0]}[data]\ntest = "{path}"\n' + recipe[1].split('"\n', 1)[-1])
+            shown = self.page(self.folder / self.report("compare", *runs)[0].strip())
+            self.assertEqual("Bold: the best run, b." in shown, is_ranked, (digests, data))
+            self.assertEqual("they do not answer the same test set" in shown, not is_ranked)
+
+    def test_runs_without_a_test_set_are_ranked_by_their_best_epoch(self):
+        losses = {"a": (0.5, 0.1, 2.0), "b": (0.5, 0.4, 0.2)}
+        runs = []
+        for name, values in losses.items():
+            records = [{"kind": "epoch", "epoch": epoch, "step": 20 * epoch, "loss": loss, "ranks": 1}
+                       for epoch, loss in enumerate(values, start=1)]
+            runs.append(write_run(self.folder / name, records))
+        shown = self.page(self.folder / self.report("compare", *runs)[0].strip())
+        self.assertIn("Bold: the best run, a.", shown)
+        self.assertIn("Runs are ranked by the training loss of the best epoch of each.", shown)
+        self.assertIn("its training loss", shown)
+
     def test_one_is_too_few(self):
         run = run_of(self.folder / "a", 0.7)
         for command in ("compare", "sweep"):
@@ -110,11 +153,31 @@ class SweepTest(ReportCase):
         runs.append(write_run(self.folder / "begun", []))
         shown = self.page(self.folder / self.report("sweep", *runs)[0].strip())
         self.assertNotIn("None", shown)
-        self.assertIn("1 run without a result: diverged, or without a complete epoch.", shown)
+        self.assertIn("1 run without a result here: no complete epoch.", shown)
         self.assertIn("3 runs that differ in optimizer.lr.", shown)  # and not in ranks, of which one has none
         same = [write_run(self.folder / name, []) for name in ("x", "y")]
         self.assertIn("differ in no setting", self.page(self.folder / self.report("sweep", *same)[0].strip()))
 
+    def test_diverged_and_changed_runs_are_no_result_of_their_settings(self):
+        runs = [run_of(self.folder / f"r{lr}", accuracy, lr) for lr, accuracy in ((0.1, 0.6), (0.2, 0.7), (0.4, 0.8), (0.8, 0.9))]
+        write_events(runs[2], START, {"event": "failure", "step": 60, "reason": "training diverged at step 61"})
+        write_events(runs[3], START, {**START, "step": 50, "changes": [{"key": "optimizer.lr", "before": "0.1", "after": "0.8"}]})
+        shown = self.page(self.folder / self.report("sweep", *runs)[0].strip())
+        self.assertIn("Over all runs, optimizer.lr = 0.2 is best: test accuracy 70.00 %.", shown)
+        self.assertIn("1 run without a result here: diverged.", shown)
+        self.assertIn("1 run without a result here: optimizer.lr changed while it trained.", shown)
+        self.assertIn("1 run diverged and is not ranked.", shown)
+        shown = self.page(self.folder / self.report("sweep", runs[2], runs[3])[0].strip())
+        self.assertIn("1 run without a result here: diverged.", shown)
+        self.assertNotIn("best:", shown)
+
+    def test_the_spread_of_seeds_is_told(self):
+        runs = [run_of(self.folder / f"{lr}-{seed}", accuracy, lr, seed=seed)
+                for lr, accuracies in ((0.1, (0.6, 0.7)), (0.2, (0.7, 0.8)), (0.4, (0.1, 0.2)), (0.8, (0.69, 0.71)))
+                for seed, accuracy in enumerate(accuracies)]
+        shown = self.page(self.folder / self.report("sweep", *runs)[0].strip())
+        self.assertIn("optimizer.lr = 0.2 is best: test accuracy 75.00 % (mean of 2 seeds, standard deviation 7.07 %). "
+                      "Within that deviation of it: 0.8 (70.00 %).", shown)
 
     def test_a_bad_trial_does_not_flatten_the_curves_of_the_others(self):
         runs = [run_of(self.folder / f"r{lr}", 0.5, lr) for lr in (0.1, 0.2, 0.4)]
@@ -192,6 +255,17 @@ class ScalingOfRunsTest(ReportCase):
         self.assertIn("| 2 | 100 | 52631.6 | 1,900 | 1.90 | 95.0% |", text)
         self.assertIn("Below 75% on 4 ranks; the largest count with at least 75% is 2.", text)
         self.page(self.folder / "out" / "scaling.html")
+
+    def test_what_the_runs_differ_in_is_told(self):
+        runs = [run_of(self.folder / f"r{ranks}", 0.5, ranks=ranks, speed=speed) for ranks, speed in ((1, 1000.0), (2, 1900.0))]
+        for run, threads in zip(runs, (2, 1)):
+            write_events(run, {**START, "threads": threads})
+        remark = "The points differ in threads of a rank (1, 2): compare them with care."
+        self.assertIn(remark, self.report("scaling", *runs, "--out", "out")[0])
+        self.assertNotIn("as many samples a second", self.page(self.folder / self.report("sweep", *runs)[0].strip()))
+        write_events(runs[0], START)
+        self.assertNotIn(remark, self.report("scaling", *runs, "--out", "out")[0])
+        self.assertIn("as many samples a second", self.page(self.folder / self.report("sweep", *runs)[0].strip()))
 
     def test_weak(self):
         runs = [run_of(self.folder / f"r{ranks}", 0.5, batch=100 * ranks, ranks=ranks, speed=speed)

@@ -223,13 +223,13 @@ class SweepOfNetworksTest(DifferencesCase):
         shown = self.sweep(runs, "--by", "optimizer.lr")
         self.assertIn("The runs differ in network.layers.fc1.features as well: of each optimizer.lr the best of them "
                       "counts, not their mean.", shown)
-        self.assertIn("Over all runs, optimizer.lr = 0.2 is best: test accuracy 90.00 %.", shown)
+        self.assertIn("Over all runs, optimizer.lr = 0.2 is best: test accuracy 90.00 % (mean of 2 seeds, standard deviation 2.83 %).", shown)
         self.assertIn("best of 2 settings", shown)
 
     def test_runs_that_differ_in_their_seed_are_averaged(self):
         runs = self.grid((dense(16), 0.1, 0.7), (dense(16), 0.1, 0.9), (dense(16), 0.2, 0.6))
         shown = self.sweep(runs)
-        self.assertIn("optimizer.lr = 0.1 is best: test accuracy 80.00 %.", shown)
+        self.assertIn("optimizer.lr = 0.1 is best: test accuracy 80.00 % (mean of 2 seeds, standard deviation 14.14 %).", shown)
         self.assertIn("mean of 2 seeds", shown)
         self.assertNotIn("as well", shown)
 

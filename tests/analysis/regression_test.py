@@ -66,6 +66,16 @@ class BlocksTest(unittest.TestCase):
         self.assertEqual((len(table.rows), [figure.name for figure in figures]), (9, ["predicted-all", "residuals-all"]))
         self.assertEqual(len(self.blocks([[1.0] * 300] * 2, [[2.0] * 300] * 2)), 3)
 
+    def test_all_outputs_of_a_field_are_drawn(self):
+        samples, outputs = 200, 64  # every 16th number would be of four outputs only
+        values = [[float(output) for output in range(outputs)]] * samples
+        _, _, scatter, histogram = self.blocks(values, values)
+        drawn = {x for x in re.findall(r'<circle cx="([^"]+)" cy="[^"]+" r="2"', scatter.svg)}
+        self.assertEqual(len(drawn), outputs)
+        self.assertIn("One value in 17 is drawn.", scatter.caption)
+        self.assertIn(">values</text>", histogram.svg)
+        self.assertRegex(histogram.svg, r": [\d\N{NARROW NO-BREAK SPACE}]+ values</title>")
+
     def test_targets_that_are_all_the_same(self):
         text, table, *_ = self.blocks([[1.0], [1.0]], [[1.0], [1.0]])
         self.assertEqual(text.text, "2 test samples of 1 output: RMSE 0.000, with the file.")

@@ -22,10 +22,10 @@ class RepetitionTest(ReportCase):
     def test_ranks_under_a_global_batch_are_no_setting(self):
         runs = [self.make("a", 0.7), self.make("b", 0.9, seed=1, ranks=4), self.make("c", 0.75, lr=0.2)]
         shown = self.shown(*runs)
-        self.assertIn("optimizer.lr = 0.1 is best: test accuracy 80.00 %.", shown)
+        self.assertIn("optimizer.lr = 0.1 is best: test accuracy 80.00 % (mean of 2 seeds, ", shown)
         self.assertIn("mean of 2 seeds", shown)
         self.assertNotIn("as well", shown)
-        self.assertEqual(sweep.repeated_by([read_run(run) for run in runs]), ("seed", "ranks"))
+        self.assertEqual(sweep.repeated_by([read_run(run) for run in runs]), ("seed", "changes", "ranks"))
 
     def test_ranks_are_the_axis_where_nothing_else_varies(self):
         runs = [read_run(self.make(f"r{ranks}", 0.7, ranks=ranks)) for ranks in (1, 2)]
@@ -47,7 +47,7 @@ class RepetitionTest(ReportCase):
         runs = [self.make("a", 0.6), self.make("b", 0.9, seed=1), self.make("c", 0.7, lr=0.2)]
         shutil.copytree(runs[0], self.folder / "copy")
         shown = self.shown(*runs, self.folder / "copy")
-        self.assertIn("optimizer.lr = 0.1 is best: test accuracy 75.00 %.", shown)
+        self.assertIn("optimizer.lr = 0.1 is best: test accuracy 75.00 % (mean of 2 seeds, ", shown)
         self.assertIn("1 run repeats another one, of the same settings and seed, and is not counted again", shown)
         self.assertIn("mean of 2 seeds", shown)
         self.assertNotIn("repeat", self.shown(*runs))
@@ -65,7 +65,7 @@ class RepetitionTest(ReportCase):
         runs = [self.make("a", 0.6, extra=FAST), self.make("b", 0.9, extra=FAST), self.make("c", 0.9, extra=FAST),
                 self.make("d", 0.7, lr=0.2, extra=FAST)]
         shown = self.shown(*runs)
-        self.assertIn("optimizer.lr = 0.1 is best: test accuracy 75.00 %.", shown)
+        self.assertIn("optimizer.lr = 0.1 is best: test accuracy 75.00 % (mean of 2 seeds, ", shown)
         self.assertIn("1 run repeats another one", shown)
 
 

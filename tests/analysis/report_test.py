@@ -3,6 +3,7 @@
 import html.parser
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -11,6 +12,9 @@ import unittest
 from pathlib import Path
 
 from example_run import ANALYSIS, EVENTS, make_records, make_summary, make_times, write_run
+
+from quern_report import balance
+from quern_report.runlog import read_run
 
 CLASSIFIER = '''
 [network]
@@ -162,7 +166,7 @@ class ReportTest(ReportCase):
         self.assertIn("Time: by the clock of the records, with checkpoints", self.page(Path(self.report(run)[0].strip())))
 
     def test_how_many_of_the_epochs_there_are(self):
-        failed = {"event": "failure", "time": "2026-01-02T10:00:30Z", "step": 41, "reason": "the loss is nan"}
+        failed = {"event": "failure", "time": "2026-01-02T10:00:30Z", "step": 41, "reason": "training diverged at step 42: the loss is nan"}
         for number, (said, epochs, extra, more) in enumerate((
                 ("3 of 15 epochs, not finished; on 2 ranks.", 3, "epochs = 15", {}),
                 ("3 of 15 epochs, diverged; on 2 ranks", 3, "epochs = 15", {"events": [failed]}),
@@ -260,11 +264,39 @@ class ReportTest(ReportCase):
             record["loss"] = "nan"
         run = write_run(self.folder / "quiet", records)
         self.assertIn("not finite from step 29 on (nan)", self.page(Path(self.report(run)[0].strip())))
-        failed = {"event": "failure", "time": "2026-01-02T10:00:30Z", "step": 41, "reason": "the loss is nan"}
+        failed = {"event": "failure", "time": "2026-01-02T10:00:30Z", "step": 41, "reason": "training diverged at step 42: the loss is nan"}
         run = write_run(self.folder / "run", records, events=[*EVENTS[:2], failed])
         shown = self.page(Path(self.report(run)[0].strip()))
         self.assertIn("diverged", shown)
-        self.assertIn("failed: the loss is nan", shown)
+        self.assertIn("failed: training diverged at step 42", shown)
+        self.assertIn("The run diverged: training diverged at step 42", shown)
+
+    def test_a_run_that_failed_otherwise(self):
+        failed = {"event": "failure", "time": "2026-01-02T10:00:30Z", "step": 41, "reason": "'x.h5': samples are damaged"}
+        run = write_run(self.folder / "run", events=[*EVENTS[:2], failed])
+        shown = self.page(Path(self.report(run)[0].strip()))
+        self.assertIn("The run failed: 'x.h5': samples are damaged", shown)
+        self.assertIn("state failed", shown)
+        self.assertNotIn("diverged", shown)
+
+    def test_a_run_on_other_numbers_of_ranks(self):
+        records = [record for record in make_records(epochs=4) if record["kind"] != "step"]
+        for record, ranks in zip((one for one in records if one["kind"] == "epoch"), (1, 2, 1, 1)):
+            record.update(ranks=ranks, rank_times_s=make_times(ranks))
+        run = write_run(self.folder / "run", records)
+        shown = self.page(Path(self.report(run)[0].strip()))
+        self.assertIn("on 1, then 2, then 1 ranks", shown)
+        self.assertIn("On one rank nobody waits.", shown)
+        self.assertIn("Sums over epochs 1, 3 to 4, those on 1 rank, without evaluation.", shown)
+        self.assertEqual(read_run(run).ranks, [1, 2, 1])
+        self.assertAlmostEqual(balance.waiting_share(read_run(run)), 5 * 3 / 5 / 10)
+
+    def test_only_the_test_loss_is_not_finite(self):
+        records = make_records()
+        for record in records[-1:]:
+            record["loss"] = "inf"
+        run = write_run(self.folder / "run", records)
+        self.assertIn("The test loss is not finite from step 60 on (inf)", self.page(Path(self.report(run)[0].strip())))
 
     def test_events_may_be_torn_or_odd(self):
         run = write_run(self.folder / "run", events=[{"event": "stop"}, {"time": 7}, *EVENTS[:1], {}])
@@ -334,6 +366,36 @@ class ProgramTest(ReportCase):
         os.utime(newest, (newest.stat().st_atime, kept.stat().st_mtime + 10))
         self.assertIn("3 of 4", self.page(Path(self.report(run, "--quern", "./quern")[0].strip())))
 
+    def test_predictions_of_another_run_or_test_set_are_not_kept(self):
+        run, other = self.classifier(), self.folder / "other"
+        self.report(run, "--quern", "./quern", "--out", "pages")
+        kept = self.folder / "pages" / "predictions.csv"
+
+        def is_kept(run):
+            kept.write_text(kept.read_text().replace("1,2,1,0.8", "1,1,1,0.8"))
+            shown = self.page(self.folder / self.report(run, "--quern", "./quern", "--out", "pages")[0].strip())
+            self.assertTrue("3 of 4" in shown or "4 of 4" in shown)
+            return "4 of 4" in shown
+
+        self.assertTrue(is_kept(run))
+        shard = self.folder / "test" / "a.h5"
+        shard.write_text("other samples")
+        self.assertFalse(is_kept(run))
+        self.assertTrue(is_kept(run))
+        os.utime(shard, (0, 0))
+        self.assertFalse(is_kept(run))
+        shutil.copytree(run, other)
+        self.assertFalse(is_kept(other))
+        (self.folder / "pages" / "predictions.json").write_text("[]")
+        self.assertFalse(is_kept(other))
+
+    def test_runs_of_like_names_have_pages_of_their_own(self):
+        for path in ("a-b/run", "a/b/run"):
+            write_run(self.folder / path)
+        page = Path(self.report("a-b/run", "a/b/run")[0].strip())
+        self.assertEqual([path.name for path in sorted((self.folder / page).parent.iterdir()) if path.is_dir()],
+                         ["a-b-run", "a-b-run-2"])
+
     def test_a_damaged_checkpoint_is_passed_over(self):
         run = self.classifier(PROGRAM.replace('    out =', """    print("quern: warning: 'run/checkpoints/ckpt-0000000060.h5':"
           " it is damaged; this checkpoint is passed over", file=sys.stderr)
@@ -379,8 +441,7 @@ class ProgramTest(ReportCase):
             self.assertIn(why, shown)
         self.assertIn("too bad", shown)
         self.assertFalse(any((run / "report").glob("*.partial")))
-        (run / "report" / "predictions.csv").write_text("index,class\n1,2\n")
-        (run / "report" / "predictions.txt").write_text("ckpt-0000000060.h5\n")
+        (self.folder / "quern").write_text(PROGRAM.format(python=sys.executable).replace("index,class,label", "index,class"))
         self.assertIn("cannot read", self.page(Path(self.report(run, "--quern", "./quern")[0].strip())))
         (self.folder / "test").rmdir()
         self.assertIn("there is no folder test here", self.page(Path(self.report(run)[0].strip())))
