@@ -8,7 +8,7 @@
 #include <quern/base/log.hpp>
 #include <quern/runtime/ranks.hpp>
 #include <quern/train/predictor.hpp>
-#include <string>
+#include <sstream>
 #include <vector>
 
 int main(int argc, char** argv) {
@@ -27,8 +27,9 @@ int main(int argc, char** argv) {
     auto of_point = outputs.begin();
     for (std::size_t i = 0; i < count; ++i, of_point += arms) {
       const auto arm = std::max_element(of_point, of_point + arms) - of_point;
-      quern::log::print("(" + std::to_string(points[2 * i]) + ", " +
-                        std::to_string(points[2 * i + 1]) + ") is on arm " + std::to_string(arm));
+      std::ostringstream line;
+      line << "(" << points[2 * i] << ", " << points[2 * i + 1] << ") is on arm " << arm;
+      quern::log::print(line.str());
     }
     return quern::ExitCode::done;
   }));

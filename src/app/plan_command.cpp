@@ -270,6 +270,7 @@ void check_ranks(Communicator& comm, const Given& given) {
   if (comm.size() == 1 || (comm.size() == given.ranks_per_node && comm.node_size() == comm.size()))
     return;
   throw AgreedError(
+      comm,
       "quern plan measures one rank alone, or all ranks of a node at once, but " +
           std::to_string(comm.size()) + " were started on nodes of " +
           count_text(given.ranks_per_node, "rank") +

@@ -28,7 +28,7 @@ bool is_usable(std::string_view name, char separator) {
 
 std::string path_below(const std::string& group, const std::string& tensor) {
   if (!is_usable(tensor, '.')) {
-    throw Error(
+    throw InputError(
         fmt::format("a tensor cannot be stored under the name '{}': expected parts joined "
                     "by single dots, without '/'",
                     tensor));
@@ -49,6 +49,22 @@ std::string optimizer_dataset_path(const std::string& state_array, const std::st
     throw Error(fmt::format("optimizer state cannot be stored under the name '{}'", state_array));
   }
   return path_below(fmt::format("{}{}/", kOptimizer, state_array), tensor);
+}
+
+void check_tensor_names(std::vector<std::string> names) {
+  // As paths, where what begins with a path and '/' follows it at once.
+  for (std::string& name : names) name = model_dataset_path(name);
+  std::ranges::sort(names, [](const std::string& a, const std::string& b) {
+    return std::ranges::lexicographical_compare(
+        a, b, {}, [](char c) { return c == '/' ? 0 : 1 + static_cast<unsigned char>(c); },
+        [](char c) { return c == '/' ? 0 : 1 + static_cast<unsigned char>(c); });
+  });
+  for (std::size_t i = 1; i < names.size(); ++i) {
+    if (!names[i].starts_with(names[i - 1] + "/")) continue;
+    throw InputError(fmt::format(
+        "checkpoints cannot hold a tensor '{}' and one of its parts, '{}', expected other names",
+        owner_of_dataset(names[i - 1])->tensor, owner_of_dataset(names[i])->tensor));
+  }
 }
 
 std::optional<DatasetOwner> owner_of_dataset(const std::string& path) {

@@ -5,12 +5,17 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace quern {
 
 /// Throws Error when a part of the name is empty or no HDF5 name.
 std::string model_dataset_path(const std::string& tensor);
 std::string optimizer_dataset_path(const std::string& state_array, const std::string& tensor);
+
+/// Can tensors of these names lie in one file? InputError when one has no path, or is the beginning
+/// of another: "p.w" and "p.w.x".
+void check_tensor_names(std::vector<std::string> names);
 
 struct DatasetOwner {
   std::string state_array;  ///< empty: the model

@@ -58,7 +58,7 @@ void run_on_root(Communicator& comm, const std::function<void()>& work) {
   }
   if (!broadcast_value(comm, failed)) return;
   const ExitCode code = broadcast_value(comm, failure.code);
-  throw AgreedError(broadcast_string(comm, failure.message), code);
+  throw AgreedError(comm, broadcast_string(comm, failure.message), code);
 }
 
 void agree_on_error(Communicator& comm, const std::exception_ptr& error) {
@@ -76,10 +76,10 @@ void agree_on_error(Communicator& comm, const std::exception_ptr& error) {
   const bool is_alike = error && mine.message == message && mine.code == code;
   std::int64_t num_alike = is_alike ? 1 : 0;
   comm.all_reduce_sum(std::span(&num_alike, 1));
-  if (num_alike == size) throw AgreedError(message, code, message, mine.is_own);
+  if (num_alike == size) throw AgreedError(comm, message, code, message, mine.is_own);
   const std::string who =
       failed_here ? "rank " + std::to_string(speaker) + " on " + comm.host(speaker) + ": " : "";
-  throw AgreedError(who + message, code, message, error && mine.is_own);
+  throw AgreedError(comm, who + message, code, message, error && mine.is_own);
 }
 
 // An AgreedError may be of some of the ranks only: it is agreed on once more.

@@ -3,9 +3,10 @@
 //
 // One rank that throws alone leaves the others waiting in the next collective call. Work that can
 // fail on some ranks only (reading files, allocating) therefore runs inside agree(): either it
-// succeeded everywhere, or all ranks throw the same AgreedError. The program's main prints an
-// AgreedError on rank 0 and returns its code on all ranks; any other exception is printed where it
-// happened and ends the run with Communicator::abort().
+// succeeded everywhere, or all ranks throw the same AgreedError. run_on_ranks prints an AgreedError
+// of all ranks on rank 0 and returns its code everywhere. Any other exception, also one that only a
+// group of the ranks has agreed on, is printed where it happened and ends the run with
+// Communicator::abort().
 #pragma once
 
 #include <exception>
@@ -23,19 +24,30 @@ namespace quern {
 /// Thrown by all ranks of a communicator at the same place, with the same code and message.
 class AgreedError : public Error {
  public:
-  /// All ranks have failed alike, or one has done what is for all.
-  explicit AgreedError(const std::string& message, ExitCode code = ExitCode::failure)
-      : Error(message, code), reason_(message) {}
+  /// All ranks of `comm` have failed alike, or one has done what is for all.
+  AgreedError(const Communicator& comm, const std::string& message,
+              ExitCode code = ExitCode::failure)
+      : AgreedError(comm, message, code, message, true) {}
   /// `reason`: the message without who failed. `is_own`: did this rank?
-  AgreedError(const std::string& message, ExitCode code, std::string reason, bool is_own)
-      : Error(message, code), reason_(std::move(reason)), is_own_(is_own) {}
+  AgreedError(const Communicator& comm, const std::string& message, ExitCode code,
+              std::string reason, bool is_own)
+      : Error(message, code),
+        reason_(std::move(reason)),
+        is_own_(is_own),
+        rank_(comm.rank()),
+        num_ranks_(comm.size()) {}
 
   const std::string& reason() const { return reason_; }
   bool is_own() const { return is_own_; }
+  /// Of those that throw it: this one, and how many there are.
+  int rank() const { return rank_; }
+  int num_ranks() const { return num_ranks_; }
 
  private:
   std::string reason_;
-  bool is_own_ = true;
+  bool is_own_;
+  int rank_;
+  int num_ranks_;
 };
 
 /// Collective: throws the same AgreedError on all ranks if `error` holds an exception on any. Code

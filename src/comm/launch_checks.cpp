@@ -108,7 +108,7 @@ void check_same_everywhere(Communicator& comm, const std::string& label, const s
   const std::vector<std::string> hashes = all_gather_strings(comm, hash);
   for (const std::string& other : hashes) {
     if (other != hashes[0]) {
-      throw AgreedError(describe_difference(comm, label, hashes), ExitCode::bad_input);
+      throw AgreedError(comm, describe_difference(comm, label, hashes), ExitCode::bad_input);
     }
   }
 }
@@ -129,7 +129,8 @@ void check_same_command(Communicator& comm, const std::vector<std::string>& word
   const auto others = static_cast<int>(std::count_if(
       first + 1, differences.end(), [](const auto& difference) { return !difference.empty(); }));
   const int rank = static_cast<int>(first - differences.begin());
-  throw AgreedError("the command line is not the same on all ranks: rank " + std::to_string(rank) +
+  throw AgreedError(comm,
+                    "the command line is not the same on all ranks: rank " + std::to_string(rank) +
                         " on " + comm.host(rank) + " has " + *first +
                         (others > 0 ? ", and so do others (" + count(others, "rank") + ")" : "") +
                         " (the ranks of a start do one thing together: start one job, or job step, "

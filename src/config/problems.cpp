@@ -13,7 +13,8 @@ constexpr std::size_t kMaxReported = 30;
 
 void Problems::add(const Place& place, const std::string& key, const std::string& text) {
   std::string message = place.option.empty() ? source_name_ : std::string(place.option);
-  if (place.option.empty() && place.line > 0) message += ":" + std::to_string(place.line);
+  if (place.option.empty() && has_lines_ && place.line > 0)
+    message += ":" + std::to_string(place.line);
   message += ": ";
   if (!key.empty()) message += key + ": ";
   entries_.push_back({place, message + text});

@@ -17,8 +17,10 @@ struct Place {
 
 class Problems {
  public:
-  /// `source_name` is what messages call the recipe, usually its path.
-  explicit Problems(std::string source_name) : source_name_(std::move(source_name)) {}
+  /// `source_name` is what messages call the recipe, usually its path. `has_lines`: that the user
+  /// can look at.
+  explicit Problems(std::string source_name, bool has_lines = true)
+      : source_name_(std::move(source_name)), has_lines_(has_lines) {}
 
   /// "<source>:<line>: <key>: <text>", or "--set: <key>: <text>".
   void add(const Place& place, const std::string& key, const std::string& text);
@@ -39,6 +41,7 @@ class Problems {
     std::string message;
   };
   std::string source_name_;
+  bool has_lines_;
   std::vector<Entry> entries_;
   std::set<std::string> keys_;
 };

@@ -14,6 +14,7 @@
 #include "config/recipe_keys.hpp"
 #include "config/rules.hpp"
 #include "config/table_reader.hpp"
+#include "config/write_recipe.hpp"
 
 namespace quern {
 
@@ -30,6 +31,15 @@ constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
   throw_system_failure(error, what);
   const std::string reason = error != 0 ? std::strerror(error) : "unknown reason";
   throw InputError(what + " (" + reason + "), expected a recipe file");
+}
+
+Recipe read_document(const toml::table& document, Problems& problems) {
+  Recipe recipe;
+  TableReader<Recipe> reader(recipe_keys(), recipe, problems);
+  reader.read(document);
+  check_rules(recipe, reader, problems);
+  problems.throw_if_any();
+  return recipe;
 }
 
 }  // namespace
@@ -74,12 +84,12 @@ Recipe parse_recipe(std::string_view text, const std::string& source_name,
     else
       problems.add({0, kChangeOption}, key, problem);
   }
-  Recipe recipe;
-  TableReader<Recipe> reader(recipe_keys(), recipe, problems);
-  reader.read(document);
-  check_rules(recipe, reader, problems);
-  problems.throw_if_any();
-  return recipe;
+  return read_document(document, problems);
+}
+
+Recipe checked_recipe(const Recipe& recipe) {
+  Problems problems("the recipe", false);
+  return read_document(parse_document(to_toml(recipe), "the recipe"), problems);
 }
 
 }  // namespace quern

@@ -31,4 +31,8 @@ Recipe parse_recipe(std::string_view text, const std::string& source_name,
                     std::span<const std::string> overrides = {},
                     std::span<const std::string> changes = {});
 
+/// A recipe that a program has filled in, as its text (to_toml) reads: keys that do not apply have
+/// their defaults. InputError as above, "the recipe: <key>: <what>".
+Recipe checked_recipe(const Recipe& recipe);
+
 }  // namespace quern

@@ -30,7 +30,7 @@ const char* to_string(Answer answer);
 
 struct ShardContent {
   StoredType input = StoredType::uint8;  ///< uint8: pixels, /images; float16, float32: /values
-  Shape shape;                           ///< of one sample
+  Shape shape = {};                      ///< of one sample
   Answer answer = Answer::labels;
   StoredType answer_type = StoredType::uint8;  ///< labels: uint8 or int32; targets: float32
   Shape target_shape = {0, 1, 1};              ///< of the targets of one sample

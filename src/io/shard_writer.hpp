@@ -25,8 +25,8 @@ struct ShardSetSpec {
 
 /// The same for samples of any kind.
 struct ShardSetName {
-  std::string name;
-  std::string split;
+  std::string name = {};
+  std::string split = {};
   int num_shards = 1;
 };
 

@@ -16,11 +16,11 @@ namespace quern {
 
 /// What the prediction is compared with; each loss reads its own member.
 struct LossTarget {
-  View<const std::int32_t> labels;  ///< cross entropy: class of every sample in memory
-  Activation values;                ///< others: wanted prediction of every row, its layout
+  View<const std::int32_t> labels = {};  ///< cross entropy: class of every sample in memory
+  Activation values = {};                ///< others: wanted prediction of every row, its layout
   /// Or, in place of values, where Loss::compares_pixels(): bytes [N, units]; of row r those of
   /// sample_of_row(r), divided by 255.
-  View<const std::uint8_t> pixels;
+  View<const std::uint8_t> pixels = {};
 };
 
 /// Where a batch stands: the rows of this rank and the numbers of the step.

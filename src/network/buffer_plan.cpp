@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/error.hpp"
+
 namespace quern {
 
 namespace {
@@ -84,9 +86,14 @@ class Planner {
     for (const Node& node : graph_.nodes()) {
       plan_.own_floats.push_back(node.layer ? node.layer->own_floats(most_) : 0);
       if (!node.layer) continue;
-      plan_.workspace_floats =
-          std::max(plan_.workspace_floats, node.layer->workspace_floats(most_));
-      plan_.scratch_floats = std::max(plan_.scratch_floats, node.layer->scratch_floats(most_));
+      const std::int64_t workspace = node.layer->workspace_floats(most_);
+      const std::int64_t scratch = node.layer->scratch_floats(most_);
+      if (std::min({plan_.own_floats.back(), workspace, scratch}) < 0)
+        throw InputError("the layer '" + node.layer->name() +
+                         "' asks for a negative number of floats, expected at least 0 (an overflow "
+                         "in its own_floats, workspace_floats or scratch_floats?)");
+      plan_.workspace_floats = std::max(plan_.workspace_floats, workspace);
+      plan_.scratch_floats = std::max(plan_.scratch_floats, scratch);
     }
   }
 

@@ -11,6 +11,7 @@ void refuse_layer(const LayerSpec& spec, const std::string& why) {
 }
 
 LayerList::LayerList(const NetworkSpec& spec) : spec_(spec) {
+  if (count() == 0) throw InputError("network.layers: there is none, expected at least one");
   for (int i = 0; i < count(); ++i) number_.emplace(at(i).name, i);
   for (int i = 0; i < count(); ++i) inputs_.push_back(inputs_of(i));
   check_readers();

@@ -2,10 +2,12 @@
 #include "runtime/ranks.hpp"
 
 #include <Kokkos_Core.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <new>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/flush_denormals.hpp"
@@ -35,6 +37,13 @@ ExitCode fail_alone(Communicator& comm, const std::string& message, ExitCode cod
   return code;
 }
 
+// Other ranks have not heard of it, and would wait for this group. One rank of it speaks.
+ExitCode fail_in_group(Communicator& comm, const AgreedError& error) {
+  constexpr std::chrono::seconds kUntilItHasSpoken{10};
+  if (error.rank() > 0) std::this_thread::sleep_for(kUntilItHasSpoken);
+  return fail_alone(comm, error.what(), error.code());
+}
+
 // What `body` throws becomes one message.
 ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&)>& body) {
   try {
@@ -42,6 +51,7 @@ ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&
     check_same_command(comm, words_of_this_process());
     return body(comm);
   } catch (const AgreedError& error) {
+    if (error.num_ranks() < comm.size()) return fail_in_group(comm, error);
     if (comm.rank() == 0) log::error(error.what());
     return error.code();
   } catch (const Error& error) {
@@ -50,6 +60,8 @@ ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&
     return fail_alone(comm, "out of memory", ExitCode::failure);
   } catch (const std::exception& error) {
     return fail_alone(comm, error.what(), ExitCode::failure);
+  } catch (...) {
+    return fail_alone(comm, "unknown exception", ExitCode::failure);
   }
 }
 
@@ -86,6 +98,7 @@ Kokkos::InitializationSettings settings_of(Communicator& comm) {
 ExitCode with_kokkos(Communicator& comm, const std::function<ExitCode(Communicator&)>& body) {
   if (Kokkos::is_finalized()) {
     throw AgreedError(
+        comm,
         "run_on_ranks: Kokkos has been finalised in this process (expected that a program which "
         "calls run_on_ranks several times initialises Kokkos, and MPI where it is used, itself, "
         "before the first call)");

@@ -36,10 +36,10 @@ enum class Statistics {
 
 struct LayerSpec {
   LayerType type = LayerType::linear;
-  /// Unique in the network. Default: "fc<n>" for linear, "conv<n>" for conv2d, "bn<n>" for
-  /// batch_norm, "ln<n>" for layer_norm, "<type><n>" for the rest, n counting from 1 per type, as
-  /// PyTorch users name them.
-  std::string name;
+  /// Unique in the network. Recipes' default, which a program states itself: "fc<n>" for linear,
+  /// "conv<n>" for conv2d, "bn<n>" for batch_norm, "ln<n>" for layer_norm, "<type><n>" for the
+  /// rest, n counting from 1 per type, as PyTorch users name them.
+  std::string name = {};
   /// Names of the layers whose outputs it reads, all of them before it; empty: the one before.
   /// "input" is what the network reads, unless a layer has that name. add: at least two.
   std::vector<std::string> inputs = {};
@@ -88,9 +88,9 @@ struct InitSpec {
 };
 
 struct NetworkSpec {
-  Shape input;
-  std::vector<LayerSpec> layers;
-  InitSpec init;
+  Shape input = {};
+  std::vector<LayerSpec> layers = {};
+  InitSpec init = {};
   friend bool operator==(const NetworkSpec&, const NetworkSpec&) = default;
 };
 

@@ -40,24 +40,24 @@ enum class NormalizeType {
 /// (x - mean) / std of every channel: one number for each of them, or one for all.
 struct NormalizeSpec {
   NormalizeType type = NormalizeType::none;
-  std::vector<double> mean;  ///< given
-  std::vector<double> std;   ///< given
+  std::vector<double> mean = {};  ///< given
+  std::vector<double> std = {};   ///< given
   friend bool operator==(const NormalizeSpec&, const NormalizeSpec&) = default;
 };
 
 struct DataSpec {
   DataSource source = DataSource::shards;
-  std::string train;
-  std::string test;        ///< empty: no evaluation
+  std::string train = {};
+  std::string test = {};   ///< empty: no evaluation
   int global_batch = 0;    ///< samples per step over all ranks, or 0
   int batch_per_rank = 0;  ///< or this, times the number of ranks; exactly one of the two is set
   bool shuffle = true;
   std::int64_t memory = 0;  ///< bytes; a larger set is streamed; 0: held in memory, however large
   std::int64_t window = 0;  ///< samples that are shuffled among each other; 0: see window_samples()
   TargetType target = TargetType::label;
-  NormalizeSpec normalize;          ///< of the inputs
-  NormalizeSpec normalize_targets;  ///< of the values that the network is to put out
-  AugmentSpec augment;
+  NormalizeSpec normalize = {};          ///< of the inputs
+  NormalizeSpec normalize_targets = {};  ///< of the values that the network is to put out
+  AugmentSpec augment = {};
   std::int64_t samples = 0;  ///< random: how many
   friend bool operator==(const DataSpec&, const DataSpec&) = default;
 };
@@ -81,9 +81,9 @@ struct ParallelSpec {
   CommBackend backend = CommBackend::automatic;
   SplitStrategy strategy = SplitStrategy::by_keys;
   int tensor = 1;
-  int tensor_slices = 0;         ///< 0: chosen (tensor_slices())
-  int pipeline = 1;              ///< stages
-  std::vector<std::string> cut;  ///< where each but the first begins; empty: chosen
+  int tensor_slices = 0;              ///< 0: chosen (tensor_slices())
+  int pipeline = 1;                   ///< stages
+  std::vector<std::string> cut = {};  ///< where each but the first begins; empty: chosen
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   int micro_batches = 1;
   bool shard_optimizer = false;
@@ -105,15 +105,15 @@ struct CheckpointSpec {
 inline constexpr int kMaxGlobalBatch = 1 << 24;
 
 struct Recipe {
-  std::string name;
+  std::string name = {};
   std::uint64_t seed = 0;
-  DataSpec data;
-  NetworkSpec network;
-  LossSpec loss;
-  OptimizerSpec optimizer;
-  TrainSpec train;
-  ParallelSpec parallel;
-  CheckpointSpec checkpoint;
+  DataSpec data = {};
+  NetworkSpec network = {};
+  LossSpec loss = {};
+  OptimizerSpec optimizer = {};
+  TrainSpec train = {};
+  ParallelSpec parallel = {};
+  CheckpointSpec checkpoint = {};
 
   /// Samples per step over all ranks; InputError above kMaxGlobalBatch.
   int global_batch(int num_ranks) const;

@@ -52,7 +52,7 @@ struct OptimizerSpec {
   double eps = 1e-8;                 ///< adam, adamw, lamb
   double trust_coefficient = 0.001;  ///< lars
   double clip_norm = 0;  ///< gradients are scaled to at most this L2 norm; 0: no clipping
-  ScheduleSpec schedule;
+  ScheduleSpec schedule = {};
   friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
 };
 

@@ -192,4 +192,15 @@ void Model::backward(const ExecSpace& exec, const StepContext& step,
     exchange_->send_dx(exec, activations.d_input());
 }
 
+std::string tensors_text(const Network& network) {
+  std::string text;
+  for (const ParameterEntry& entry : network.table().entries()) {
+    text += entry.name + " [";
+    for (std::size_t axis = 0; axis < entry.shape.size(); ++axis)
+      text += (axis > 0 ? ", " : "") + std::to_string(entry.shape[axis]);
+    text += "]\n";
+  }
+  return text + "output " + to_string(network.output_shape());
+}
+
 }  // namespace quern

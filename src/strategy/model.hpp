@@ -160,4 +160,7 @@ class Model {
   std::unique_ptr<TensorGroup> tensor_group_;
 };
 
+/// A line for each tensor of the network, "fc1.weight [128, 784]", and one for its output.
+std::string tensors_text(const Network& network);
+
 }  // namespace quern

@@ -2,10 +2,12 @@
 #include "tensor/parameter_block.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "base/ceil_div.hpp"
+#include "base/error.hpp"
 
 namespace quern {
 
@@ -46,6 +48,19 @@ std::int64_t product(const std::vector<std::int64_t>& shape) {
   return count;
 }
 
+// What a layer outside of this library may get wrong.
+void check_tensor(const std::string& name, const std::vector<std::int64_t>& shape,
+                  std::int64_t fan_in) {
+  const bool is_filled = !shape.empty() && std::ranges::min(shape) >= 1;
+  if (is_filled && fan_in >= 1) return;
+  std::string extents;
+  for (const std::int64_t extent : shape)
+    extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
+  throw InputError("the tensor '" + name + "' has the shape [" + extents + "] and a fan-in of " +
+                   std::to_string(fan_in) +
+                   ", expected at least one extent, and numbers from 1 on (a scalar is [1])");
+}
+
 }  // namespace
 
 void ParameterTable::push_back(ParameterEntry entry) {
@@ -76,6 +91,7 @@ std::int64_t ParameterTable::append(ParameterEntry entry, std::int64_t floats, T
 std::int64_t ParameterTable::add(const std::string& name, std::vector<std::int64_t> shape,
                                  std::int64_t fan_in, ParameterKind kind, Training training) {
   expect(kind != ParameterKind::buffer, "a tensor that is trained");
+  check_tensor(name, shape, fan_in);
   const std::int64_t count = product(shape);
   return append({name, std::move(shape), 0, count, fan_in, kind}, round_up_to_lanes(count),
                 training);
@@ -91,6 +107,7 @@ std::int64_t ParameterTable::add_transposed(const std::string& name, std::int64_
 
 std::int64_t ParameterTable::add_buffer(const std::string& name, std::vector<std::int64_t> shape,
                                         const RunningAverage& average) {
+  check_tensor(name, shape, 1);
   const std::int64_t count = product(shape);
   const std::int64_t offset = buffer_size_;
   const std::int64_t floats = round_up_to_lanes(count);

@@ -2,6 +2,7 @@
 #include "train/forward_model.hpp"
 
 #include "comm/agree.hpp"
+#include "comm/check_same.hpp"
 #include "device/inventory.hpp"
 #include "runtime/memory.hpp"
 #include "strategy/recipe_grid.hpp"
@@ -29,7 +30,9 @@ ForwardModel::ForwardModel(Communicator& comm, const Recipe& recipe)
     : grid_(comm, forward_shape(recipe, comm.size())),
       model_(agree(comm,
                    [&] { return Model(recipe, stage_of(grid_), forward_slices(grid_, recipe)); })),
-      connections_(connect_devices(grid_, recipe.parallel.backend)) {}
+      connections_(connect_devices(grid_, recipe.parallel.backend)) {
+  check_same(comm, "the network", tensors_text(model_.whole()));
+}
 
 void ForwardModel::load(const BatchLimit& most, const Samples& samples,
                         const CheckpointState* state) {

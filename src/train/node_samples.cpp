@@ -8,6 +8,7 @@
 #include "base/ceil_div.hpp"
 #include "base/error.hpp"
 #include "comm/agree.hpp"
+#include "comm/check_same.hpp"
 #include "comm/node_shared.hpp"
 #include "device/inventory.hpp"
 #include "runtime/memory.hpp"
@@ -106,9 +107,12 @@ void fill_with(Communicator& comm, const FillSamples& fill, const SampleArrays& 
 }
 
 void check_content(const std::string& name, std::int64_t count, const ShardContent& content) {
-  if (count < 1 || content.shape.units() < 1) {
-    throw InputError(name + ": " + std::to_string(count) + " samples of shape " +
-                     to_string(content.shape) + ", expected at least one value of one sample");
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+  if (count < 1 || !is_shape_of_samples(content.shape) ||
+      (content.has_targets() && !is_shape_of_samples(content.target_shape)) ||
+      count > kMostBytes / content.memory_bytes()) {
+    throw InputError(name + ": " + std::to_string(count) + " samples, " + to_string(content) +
+                     ", expected extents from 1 on, and as many samples as memory can hold");
   }
   if (content.has_labels() && content.classes < 1) {
     throw InputError(name + ": labels of " + std::to_string(content.classes) +
@@ -145,6 +149,9 @@ Samples make_known_node_samples(Communicator& comm, const std::string& name, std
 Samples make_node_samples(Communicator& comm, const std::string& name, std::int64_t count,
                           const ShardContent& content, const FillSamples& fill) {
   agree(comm, [&] { check_content(name, count, content); });
+  check_same(comm, name,
+             std::to_string(count) + " samples, " + to_string(content) + ", of " +
+                 std::to_string(content.classes) + " classes");
   NodeMemory memory;
   Samples samples = allocate(comm, name, count, content, memory);
   fill_with(comm, fill, memory.arrays, samples);

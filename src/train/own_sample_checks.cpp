@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/own_sample_checks.hpp"
 
+#include <algorithm>
+
 #include "base/sha256.hpp"
 #include "io/sample_checks.hpp"
 
@@ -25,6 +27,10 @@ void check_own_samples(const ConstSampleArrays& samples, const ShardContent& con
   const auto labels = samples.labels.subspan(static_cast<std::size_t>(first),
                                              static_cast<std::size_t>(last - first));
   refuse_input(origin, find_wrong_label(labels, content.classes, first));
+}
+
+bool is_shape_of_samples(const Shape& shape) {
+  return std::min({shape.channels, shape.height, shape.width}) >= 1 && !shape.is_too_large();
 }
 
 std::string hash_of_samples(std::span<const std::byte> inputs, std::span<const std::byte> answers) {

@@ -17,6 +17,9 @@ namespace quern {
 void check_own_samples(const ConstSampleArrays& samples, const ShardContent& content,
                        std::int64_t first, std::int64_t last, const std::string& origin);
 
+/// Are all extents positive, and can a sample's values be counted?
+bool is_shape_of_samples(const Shape& shape);
+
 /// Names the content of both arrays: Samples::data_hash.
 std::string hash_of_samples(std::span<const std::byte> inputs, std::span<const std::byte> answers);
 

@@ -26,8 +26,10 @@ View<const T> checked_copy(const std::string& label, std::span<const T> values) 
 
 // Whole samples, or InputError.
 std::int64_t count_samples(const Shape& shape, std::span<const float> values) {
-  if (shape.units() < 1 || values.empty() ||
-      values.size() % static_cast<std::size_t>(shape.units()) != 0) {
+  if (!is_shape_of_samples(shape))
+    throw InputError(std::string(kOrigin) + ": samples of shape " + to_string(shape) +
+                     ", expected extents from 1 on, and no more values than 32 bits count");
+  if (values.empty() || values.size() % static_cast<std::size_t>(shape.units()) != 0) {
     throw InputError(std::string(kOrigin) + ": " + std::to_string(values.size()) +
                      " values, expected a positive multiple of the " +
                      std::to_string(shape.units()) + " of a sample " + to_string(shape));
@@ -48,6 +50,9 @@ Samples make_samples(const Shape& shape, std::span<const float> values) {
 Samples make_labelled_samples(const Shape& shape, std::span<const float> values,
                               std::span<const std::uint8_t> labels, int classes) {
   Samples samples = make_samples(shape, values);
+  if (classes < 1)
+    throw InputError(std::string(kOrigin) + ": labels of " + std::to_string(classes) +
+                     " classes, expected at least one");
   if (static_cast<std::int64_t>(labels.size()) != samples.count) {
     throw InputError(std::string(kOrigin) + ": " + std::to_string(labels.size()) + " labels for " +
                      std::to_string(samples.count) + " samples");

@@ -6,7 +6,9 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/xxh3.hpp"
 #include "comm/agree.hpp"
+#include "comm/check_same.hpp"
 #include "comm/exchange.hpp"
 #include "io/sample_checks.hpp"
 #include "strategy/batch_rule.hpp"
@@ -48,7 +50,7 @@ class Predictor::Parts {
  private:
   Parts(Communicator& comm, const SharedCheckpoint& checkpoint, int batch);
 
-  void check_size(std::size_t size, std::int64_t count, std::int64_t first_count) const;
+  void check_size(std::size_t size, std::int64_t count) const;
   void warn_of_other_inputs(const Samples& samples);
 
   Communicator& comm_;
@@ -61,25 +63,21 @@ class Predictor::Parts {
 
 Predictor::Parts::Parts(Communicator& comm, const SharedCheckpoint& checkpoint, int batch)
     : comm_(comm), recipe_(checkpoint.recipe), batch_(batch), forward_(comm, recipe_) {
+  const std::string batch_text = "a batch of " + std::to_string(batch) + " samples";
   agree(comm, [&] {
-    if (batch >= 1) return;
-    throw InputError("Predictor: a batch of " + std::to_string(batch) +
-                     " samples, expected at least 1");
+    if (batch < 1) throw InputError("Predictor: " + batch_text + ", expected at least 1");
   });
+  check_same(comm, "Predictor", batch_text);
   const CheckpointState* state = checkpoint.state();
   forward_.load(predictor_rows(forward_.model(), batch_), Samples{}, state);
   class_names_ = share_names(comm, state ? state->class_names : std::vector<std::string>{});
   if (state) trained_on_ = state->input;
 }
 
-void Predictor::Parts::check_size(std::size_t size, std::int64_t count,
-                                  std::int64_t first_count) const {
+void Predictor::Parts::check_size(std::size_t size, std::int64_t count) const {
   const Shape& shape = recipe_.network.input;
-  if (count != first_count) {
-    throw InputError(std::string(kPredicted) + ": " + std::to_string(count) +
-                     ", expected as many as on rank 0, " + std::to_string(first_count));
-  }
-  if (count >= 0 && static_cast<std::int64_t>(size) == count * shape.units()) return;
+  const auto values = static_cast<std::int64_t>(size);
+  if (count >= 0 && values % shape.units() == 0 && values / shape.units() == count) return;
   throw InputError(std::string(kPredicted) + ": " + std::to_string(size) + " values, expected " +
                    std::to_string(count) + " times the " + std::to_string(shape.units()) +
                    " of a sample " + to_string(shape));
@@ -94,9 +92,11 @@ void Predictor::Parts::warn_of_other_inputs(const Samples& samples) {
 
 template <class Value>
 std::vector<float> Predictor::Parts::predict(std::span<const Value> values, std::int64_t count) {
-  const std::int64_t first_count = broadcast_value(comm_, count);
+  if (comm_.size() > 1)
+    check_same(comm_, kPredicted,
+               std::to_string(count) + " with the XXH3 " + xxh3_128(std::as_bytes(values)));
   const Samples samples = agree(comm_, [&] {
-    check_size(values.size(), count, first_count);
+    check_size(values.size(), count);
     if (count > 0) prediction_batches(batch_, forward_.grid().data().size(), count);
     Samples made;
     made.count = count;
@@ -156,6 +156,7 @@ Evaluation evaluate_checkpoint(Communicator& comm, const std::filesystem::path& 
   ForwardModel forward(comm, recipe);
   Model& model = forward.model();
   agree(comm, [&] { model.check_samples(samples, "the samples to evaluate"); });
+  check_same(comm, "the samples to evaluate", "SHA-256 " + samples.data_hash);
   Evaluator evaluator(forward.grid(), model, samples,
                       evaluation_batches(recipe, checkpoint.global_batch, samples.count,
                                          recipe.parallel.micro_batches),

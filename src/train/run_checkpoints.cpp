@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "base/version.hpp"
 #include "checkpoint/best_checkpoint.hpp"
+#include "checkpoint/dataset_path.hpp"
 #include "checkpoint/model_hash.hpp"
 #include "comm/agree.hpp"
 #include "comm/device_wait.hpp"
@@ -38,6 +39,14 @@ RunCheckpoints::RunCheckpoints(const Recipe& recipe, const ProcessGrid& grid,
       transports_(transports),
       all_take_part_(grid.shape().pipeline > 1 || grid.shape().tensor > 1 ||
                      step.state().place == StatePlace::owners || !transports.are_none()) {}
+
+void RunCheckpoints::check_names() const {
+  std::vector<std::string> names;
+  for (const ParameterEntry& entry : model_.whole().table().entries()) names.push_back(entry.name);
+  std::ranges::sort(names);  // parts of one tensor have its name
+  names.erase(std::ranges::unique(names).begin(), names.end());
+  check_tensor_names(std::move(names));
+}
 
 // It copies model and optimizer state before it writes them. All else is allocated.
 void RunCheckpoints::check_room() const {

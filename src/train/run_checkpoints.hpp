@@ -31,6 +31,8 @@ class RunCheckpoints {
                  const Model& model, const TrainingStep& step, const Samples& train,
                  std::string test_hash, const GridTransports& transports);
 
+  /// Rank 0's: can a checkpoint hold tensors of these names? InputError.
+  void check_names() const;
   /// Rank 0's: is there memory for the copy that a checkpoint is written from? Error.
   void check_room() const;
 

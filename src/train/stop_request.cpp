@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
-#include <csignal>
 
 namespace quern {
 
@@ -41,9 +41,10 @@ void (*handler_of(int signal))(int) {
   return action.sa_handler;
 }
 
+constexpr std::array kSignals{SIGUSR1, SIGTERM};
+
 void watch() {
-  install(SIGUSR1, remember_signal);
-  install(SIGTERM, remember_signal);
+  for (const int signal : kSignals) install(signal, remember_signal);
 }
 
 }  // namespace
@@ -67,6 +68,7 @@ StopRequest::StopRequest(std::filesystem::path stop_file) : stop_file_(std::move
     return;
   }
   g_signal = 0;
+  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], nullptr, &before_[i]);
   watch();
 }
 
@@ -75,7 +77,12 @@ StopRequest::~StopRequest() {
     if (handler_of(SIGINT) == remember_ctrl_c) install(SIGINT, SIG_DFL);
     return;
   }
-  for (const int signal : {SIGUSR1, SIGTERM}) install(signal, accepted_ ? SIG_IGN : SIG_DFL);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    if (accepted_)
+      install(kSignals[i], SIG_IGN);
+    else
+      sigaction(kSignals[i], &before_[i], nullptr);
+  }
 }
 
 bool StopRequest::is_set() {

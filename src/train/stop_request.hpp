@@ -3,6 +3,7 @@
 // folder.
 #pragma once
 
+#include <csignal>
 #include <filesystem>
 #include <string>
 
@@ -22,8 +23,8 @@ void watch_stop_signals();
 void end_by_ctrl_c();
 
 /// While it lives, SIGUSR1 and SIGTERM only set a flag: nothing else is safe inside a handler.
-/// Afterwards they kill again, unless the request was accepted or watch_stop_signals() was called.
-/// The training loop asks between steps and the ranks agree there.
+/// Afterwards they do what they did before, unless the request was accepted or watch_stop_signals()
+/// was called. The training loop asks between steps and the ranks agree there.
 class StopRequest {
  public:
   /// `stop_file`: watched by whoever passes a path (rank 0); empty: not watched.
@@ -47,6 +48,7 @@ class StopRequest {
 
  private:
   std::filesystem::path stop_file_;
+  struct sigaction before_[2] = {};  // what SIGUSR1 and SIGTERM did
   Stopwatch since_look_;
   bool file_seen_ = false;
   bool looked_ = false;

@@ -51,6 +51,7 @@ Trainer::Trainer(const Recipe& recipe, const ProcessGrid& grid, const RunFolder&
       report_(recipe, grid, test ? test->data_hash : ""),
       best_{.monitor = recipe.train.monitor} {
   run_on_root(comm_, [&] {
+    checkpoints_.check_names();
     if (!options_.has_read_checkpoint) checkpoints_.check_room();
   });
   if (!test) return;
@@ -148,7 +149,7 @@ void Trainer::fail_with_checkpoint(const AgreedError& error) {
   const std::string text =
       bad_samples_text(error.what(), progress_.step, options_.resuming_command);
   report_.failed(progress_, text);
-  throw AgreedError(text, error.code());
+  throw AgreedError(comm_, text, error.code());
 }
 
 void Trainer::enqueue_step(bool vote_to_stop) {
@@ -273,7 +274,7 @@ void Trainer::report_divergence(double loss) {
                                                  culprit, place, checkpoints_.last_step())
                                : checkpoints_.bad_weights();
   report_.failed(progress_, text);
-  throw AgreedError(text, ExitCode::do_not_requeue);
+  throw AgreedError(comm_, text, ExitCode::do_not_requeue);
 }
 
 void Trainer::begin_with(const std::vector<NamedTensor>* tensors) {

@@ -10,7 +10,9 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
+#include "comm/check_same.hpp"
 #include "comm/exchange.hpp"
+#include "config/read_recipe.hpp"
 #include "config/recipe_change.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/rank_watch.hpp"
@@ -58,7 +60,7 @@ Recipe shared_recipe(Communicator& comm, const Recipe& recipe, const RunOptions&
       const std::string problem = change_problem(key);
       if (!problem.empty()) throw InputError("RunOptions::changes: " + key + ": " + problem);
     }
-    return with_strategy(recipe, comm.size());
+    return with_strategy(checked_recipe(recipe), comm.size());
   });
 }
 
@@ -70,7 +72,13 @@ Samples training_samples(const ProcessGrid& grid, const Recipe& recipe, RunOptio
     // A batch that is too large is refused before any reading.
     recipe.global_batch(grid.data().size());
   });
-  if (options.train) return std::move(*options.train);
+  if (options.train) {
+    agree(comm, [&] {
+      if (options.train->count < 1)
+        throw InputError("RunOptions::train has no samples, expected at least one");
+    });
+    return std::move(*options.train);
+  }
   return load_training_samples(grid, recipe, output);
 }
 
@@ -129,16 +137,17 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
       grid_(make_grid(comm, recipe_)),
       watch_(comm, [shape = grid_.shape()](
                        int rank) { return describe(grid_place(shape, rank), shape); }),
-      folder_(folder_of(recipe, options)),
+      folder_(folder_of(recipe_, options)),
       resume_(options.resume),
       changes_(options.changes),
       model_(
           agree(comm, [&] { return Model(recipe_, stage_of(grid_), slices_of(grid_, recipe_)); })),
-      samples_(training_samples(grid_, recipe, options, model_.whole().output_shape())),
+      samples_(training_samples(grid_, recipe_, options, model_.whole().output_shape())),
       batches_(agree(
-          comm, [&] { return training_batches(recipe, grid_.data().size(), samples_.count); })),
+          comm, [&] { return training_batches(recipe_, grid_.data().size(), samples_.count); })),
       test_(test_samples(grid_, recipe_, batches_, options)) {
   set_place_of_this_rank(describe(grid_.place(), grid_.shape()));
+  check_same(comm_, "the network", tensors_text(model_.whole()));
   agree(comm_, [&] { check(); });
   resolve_normalization();
   if (recipe_.data.source == DataSource::program) check_same_samples();
@@ -203,12 +212,8 @@ void TrainingRun::Parts::check() const {
 }
 
 void TrainingRun::Parts::check_same_samples() const {
-  const std::string mine = samples_.data_hash + (test_ ? test_->data_hash : "");
-  const std::string first = broadcast_string(comm_, mine);
-  agree(comm_, [&] {
-    if (mine != first)
-      throw InputError("the program brings other samples than on rank 0, expected the same");
-  });
+  check_same(comm_, "the samples that the program brings",
+             "SHA-256 " + samples_.data_hash + (test_ ? ", of the test " + test_->data_hash : ""));
 }
 
 void TrainingRun::Parts::warn_of_other_inputs() const {
@@ -222,7 +227,8 @@ void TrainingRun::Parts::warn_of_other_inputs() const {
 
 ExitCode TrainingRun::Parts::train() {
   if (has_trained_)
-    throw AgreedError("TrainingRun::train() is called again, expected once for each TrainingRun");
+    throw AgreedError(comm_,
+                      "TrainingRun::train() is called again, expected once for each TrainingRun");
   has_trained_ = true;
   std::optional<RunLock> lock;
   run_on_root(comm_, [&] {
@@ -245,6 +251,7 @@ ExitCode TrainingRun::Parts::train() {
 Evaluation TrainingRun::Parts::evaluate() {
   if (!test_) {
     throw AgreedError(
+        comm_,
         "TrainingRun::evaluate(): there are no test samples (expected data.test in the recipe, or "
         "RunOptions::test)",
         ExitCode::bad_input);
