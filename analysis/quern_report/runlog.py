@@ -9,8 +9,8 @@ record of a step or epoch counts.
 
 import itertools
 import json
-import math
 import re
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +20,9 @@ except ImportError:  # Python before 3.11
     import tomli as tomllib
 
 
+# Of a recipe: what the pages read without a further look.
+TYPES = {**dict.fromkeys(("data", "network", "loss", "optimizer", "parallel", "train", "checkpoint"), (dict, "a table")),
+         **dict.fromkeys(("name", "data.train", "data.test"), (str, "a text"))}
 CHANGE = ("key", "before", "after")
 SUMMARY = ("min", "median", "mean", "max")
 
@@ -209,7 +212,7 @@ class Run:
 def number(record, key):
     """The finite number at `key`, or None."""
     value = record.get(key)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= sys.float_info.max:
         return None
     return value
 
@@ -231,11 +234,17 @@ def is_summary(of):
 
 def read_recipe(path):
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        recipe = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise NotBegun(f"{path.parent} is not a run folder: it has no {path.name}") from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise RunError(f"cannot read {path}: {error}") from error
+    for key, (kind, expected) in TYPES.items():
+        table, _, name = key.rpartition(".")
+        value = (recipe.get(table, {}) if table else recipe).get(name, kind())
+        if not isinstance(value, kind):
+            raise RunError(f"cannot read {path}: {key} = {value!r}, expected {expected}")
+    return recipe
 
 
 def read_records(path):

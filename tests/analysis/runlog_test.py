@@ -27,6 +27,19 @@ class RunLogTest(unittest.TestCase):
         self.assertEqual(run.model_hash, "ab" * 32)
         self.assertEqual(run.bad_lines, [])
 
+    def test_a_recipe_of_other_types_is_refused(self):
+        for text, told in (("data = 5", "data = 5, expected a table"), ("train = 5", "train = 5, expected a table"),
+                           ("name = 5", "name = 5, expected a text"), ("[data]\ntest = 5", "data.test = 5, expected a text")):
+            write_run(self.folder / text)
+            (self.folder / text / "recipe.toml").write_text(text)
+            with self.assertRaisesRegex(RunError, told.replace(".", r"\.")):
+                read_run(self.folder / text)
+
+    def test_numbers_beyond_all_are_none(self):
+        records = [{**record, "loss": 10 ** 400} for record in make_records(epochs=1)]
+        write_run(self.folder, records)
+        self.assertEqual([row["train_loss"] for row in read_run(self.folder).rows()], [None])
+
     def test_rows_join_training_and_test_figures(self):
         records = make_records()
         write_run(self.folder, records)
