@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A report as Markdown; its figures become SVG files beside it."""
 
+from urllib.parse import quote
+
 from .blocks import Cards, Cell, Facts, Figure, Gallery, Listing, Table, Text
 from .panels import contact_sheet
 from .standalone import as_file
@@ -13,14 +15,13 @@ def cell_text(cell):
 
 
 def table(header, rows, left=0):
-    lines = ["| " + " | ".join(header) + " |",
-             "|" + "|".join(" --- " if i < left else " ---: " for i in range(len(header))) + "|"]
-    lines += ["| " + " | ".join(cell_text(cell) for cell in row) + " |" for row in rows]
-    return "\n".join(lines)
+    head, *body = ["| " + " | ".join(map(cell_text, row)) + " |" for row in [header, *rows]]
+    rule = "|" + "|".join(" --- " if i < left else " ---: " for i in range(len(header))) + "|"
+    return "\n".join([head, rule, *body])
 
 
 def figure(block):
-    picture = f"![{block.title}]({block.name}.svg)"
+    picture = f"![{block.title}]({quote(block.name)}.svg)"
     return f"{picture}\n\n{block.caption}" if block.caption else picture
 
 
@@ -34,6 +35,18 @@ def cards(block):
                      for name, figure, of in block.items)
 
 
+def listing(block):
+    fence = "```"
+    while fence in block.text:
+        fence += "`"
+    return f"{literal(block.summary)}:\n\n{fence}\n{block.text.rstrip()}\n{fence}"
+
+
+def literal(text):
+    """Names of users are no HTML."""
+    return text.replace("<", "&lt;")
+
+
 FORMS = {
     Table: lambda block: table(block.header, block.rows, block.left) + (f"\n\n{block.caption}" if block.caption else ""),
     Figure: figure,
@@ -41,16 +54,16 @@ FORMS = {
     Facts: lambda block: "\n".join(f"- {name}: {text}" for name, text in block.items),
     Cards: cards,
     Text: lambda block: block.text,
-    Listing: lambda block: f"{block.summary}:\n\n```\n{block.text.rstrip()}\n```",
 }
 
 
 def text_of(report):
-    parts = [f"# {report.title}", report.subtitle]
+    parts = [literal(f"# {report.title}"), literal(report.subtitle)]
     for section in report.sections:
         if section.title:
-            parts.append("#" * section.level + " " + section.title)
-        parts += [FORMS[type(block)](block) for block in section.blocks]
+            parts.append(literal("#" * section.level + " " + section.title))
+        parts += [listing(block) if isinstance(block, Listing) else literal(FORMS[type(block)](block))
+                  for block in section.blocks]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -5,11 +5,12 @@ import base64
 import re
 from html import escape
 
+from . import forms
 from .blocks import Cards, Cell, Facts, Figure, Gallery, Listing, Table, Text
 from .style import PAGE_STYLE, SCRIPT, SVG_STYLE
 
 PAGED_FROM = 26  # rows
-SHORT = 28  # characters of a text that is not broken into lines
+SHORT = 36  # characters of a text that is not broken into lines
 
 
 def slug(title):
@@ -104,8 +105,7 @@ def blocks_html(blocks):
 def html_of(report):
     names, sections = [], []
     for section in report.sections:
-        name = slug(section.title)
-        name += f"-{len(names)}" if name in names else ""
+        name = forms.unlike(slug(section.title) or "section", names) if section.title else ""
         names.append(name)
         head = f"<h{section.level}>{escape(section.title)}</h{section.level}>" if section.title else ""
         sections.append(f'<section{f" id={name}" if name else ""}>{head}{blocks_html(section.blocks)}'
