@@ -18,6 +18,7 @@ from . import (answers, balance, compare, differences, forms, history, learning,
 from .blocks import Report, Section
 from .runlog import NotBegun, RunError, read_run
 
+LONG_TITLE = 70  # characters of the names of several runs
 COMMANDS = ("report", "compare", "sweep", "scaling")
 
 
@@ -60,13 +61,18 @@ def badge_of(run):
     return (run.state, {"finished": "good", "not finished": "open"}.get(run.state, "bad"))
 
 
+def title_of(labels):
+    joined = ", ".join(labels)
+    return joined if len(joined) <= LONG_TITLE else forms.plural(len(labels), "run")
+
+
 def report_of(runs, options, out):
     if len(runs) == 1:
         run = runs[0]
         return Report(run.name, "Training report", run_subtitle(run), run_sections(run, options, out),
                       badge_of(run))
     labels = differences.labels_of(runs)
-    report = Report(", ".join(labels), "Training reports", forms.plural(len(runs), "run") + ".",
+    report = Report(title_of(labels), "Training reports", forms.plural(len(runs), "run") + ".",
                     compare.sections_of(runs))
     folders = []
     for run, label in zip(runs, labels):
@@ -86,9 +92,8 @@ def report_of(runs, options, out):
 def compare_of(runs, _options, _out):
     if len(runs) < 2:
         raise RunError("compare expects at least two runs")
-    return Report(", ".join(differences.labels_of(runs)) if len(runs) <= 4 else forms.plural(len(runs), "run"),
-                  "Comparison", "The same figures of each run, and what their recipes differ in.",
-                  compare.sections_of(runs))
+    return Report(title_of(differences.labels_of(runs)), "Comparison",
+                  "The same figures of each run, and what their recipes differ in.", compare.sections_of(runs))
 
 
 def sweep_of(runs, options, _out):

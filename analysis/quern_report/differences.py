@@ -14,6 +14,7 @@ STATISTICS = ("data.normalize", "data.normalize_targets")
 WORK = ("network.input", "network.layers", "train.precision", "train.bf16_sums", "train.convolution", "train.recompute",
         "train.micro_block", "train.determinism")
 LONG = 40  # characters of a value that are shown
+LONG_LABEL = 36  # of the name of a run: as many as a legend has room for
 
 
 def flat(table, prefix=""):
@@ -64,27 +65,16 @@ def shown(value):
     return forms.NONE if value is None else as_text(value)
 
 
-def shortened(text):
-    """Without its middle, as paths differ at both ends."""
-    half = (LONG - 3) // 2
-    return text if len(text) <= LONG else f"{text[:half]}...{text[-half:]}"
-
-
 def readable(key, values):
     """{value as JSON: number, None or short text} of the different values of a setting, no two of them alike."""
-    texts = {}
-    for value in values:
-        raw = json.dumps(value, default=str)
-        if raw not in texts:
-            if isinstance(value, dict) and key in STATISTICS:
-                value = statistics_text(value)
-            text = value if value is None or isinstance(value, (bool, int, float)) else shortened(as_text(value))
-            start, number = text, 1
-            while isinstance(text, str) and text in texts.values():
-                number += 1
-                text = f"{start} ({number})"
-            texts[raw] = text
-    return texts
+    texts = {json.dumps(value, default=str): value for value in values}
+    for raw, value in texts.items():
+        if isinstance(value, dict) and key in STATISTICS:
+            texts[raw] = statistics_text(value)
+        elif value is not None and not isinstance(value, (bool, int, float)):
+            texts[raw] = as_text(value)
+    words = {raw: text for raw, text in texts.items() if isinstance(text, str)}
+    return {**texts, **dict(zip(words, forms.apart(words.values(), LONG)))}
 
 
 class Settings:
@@ -184,9 +174,19 @@ def trial_keys(run):
     return re.findall(r"(?:^|\s)([\w.\[\]-]+)=", text)
 
 
+def parts_apart(paths):
+    """Of paths as lists of folders, without those that all begin with and all end with; of each at least one is left."""
+    least = min(map(len, paths)) - 1
+    begin = next((i for i in range(least) if len({path[i] for path in paths}) > 1), least)
+    end = next((i for i in range(least - begin) if len({path[-1 - i] for path in paths}) > 1), least - begin)
+    return ["/".join(path[begin:len(path) - end]) for path in paths]
+
+
 def labels_of(runs):
-    """The recipes' names where they differ, otherwise the folders' names, otherwise their paths."""
-    for labels in ([run.name for run in runs], [run.path.resolve().name for run in runs]):
+    """Short names, no two alike: of the recipes where they differ, otherwise of the folders, otherwise the parts in which
+    their paths differ."""
+    paths = [run.path.resolve().parts for run in runs]
+    for labels in ([run.name for run in runs], [path[-1] for path in paths], parts_apart(paths)):
         if len(set(labels)) == len(runs):
-            return labels
-    return [str(run.path) for run in runs]
+            break
+    return forms.apart(labels, LONG_LABEL)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers as people read them. Each takes None for "there is none"."""
+"""Numbers and names as people read them. Each that takes a number takes None for "there is none"."""
+
+import os.path
+import unicodedata
 
 NONE = "\N{EN DASH}"
 
@@ -47,6 +50,13 @@ def seconds(value):
     return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02} h"
 
 
+def whole_seconds(value):
+    """Of a time that is known to the second."""
+    if value < 1:
+        return "< 1 s"
+    return f"{round(value)} s" if round(value) < 60 else seconds(round(value))
+
+
 def size(value):
     if value is None:
         return NONE
@@ -84,3 +94,37 @@ def spans(numbers):
 def listed(texts, most):
     """`a, b and 3 more`: no more than `most` of them."""
     return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")
+
+
+def columns(text):
+    """Its width in letters: those of Chinese, Japanese and Korean are twice as wide."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def shortened(text, most):
+    """In at most so many columns: without its middle, as paths differ at both ends."""
+    if columns(text) <= most:
+        return text
+    begin = end = text
+    while columns(begin) > (most - 3) // 2:
+        begin = begin[:-1]
+    while columns(end) > (most - 3) // 2:
+        end = end[1:]
+    return f"{begin}...{end}"
+
+
+def apart(texts, most):
+    """The texts, each shortened, no two alike. Those that differ in the middle lose the beginning that they share, and what
+    still reads the same gets a number."""
+    short = {text: shortened(text, most) for text in texts}
+    alike = [text for text in short if list(short.values()).count(short[text]) > 1]
+    begin = len(os.path.commonprefix(alike))
+    short.update((text, shortened(f"...{text[begin:]}", most)) for text in alike)
+    found = []
+    for text in texts:
+        label, number = short[text], 1
+        while label in found:
+            number += 1
+            label = f"{shortened(short[text], most - len(f' ({number})'))} ({number})"
+        found.append(label)
+    return found

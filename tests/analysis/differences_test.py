@@ -142,8 +142,9 @@ class OtherSettingsTest(DifferencesCase):
         init = '[network.init]\nfile = "%s"\n'
         found = self.settings(init % (path + "a"), init % (path + "b"), init % f"{path[:40]}y{path[41:]}a")
         texts = [row["network.init.file"] for row in found.rows]
-        self.assertEqual(texts, ["/scratch/xxxxxxxxx...xxxxxxxxxxxxxxxx/a", "/scratch/xxxxxxxxx...xxxxxxxxxxxxxxxx/b",
-                                 "/scratch/xxxxxxxxx...xxxxxxxxxxxxxxxx/a (2)"])
+        self.assertEqual(texts[1], "/scratch/xxxxxxxxx...xxxxxxxxxxxxxxxx/b")
+        self.assertEqual((texts[0][:4], texts[0][-3:], texts[2][:4], texts[2][-3:]), ("...x", "x/a", "...y", "x/a"))
+        self.assertLessEqual(max(map(len, texts)), differences.LONG)
         self.assertEqual([differences.shown(text) for text in texts], texts)
 
     def test_tables_that_may_be_a_word(self):

@@ -394,7 +394,7 @@ class ProgramTest(ReportCase):
             write_run(self.folder / path)
         page = Path(self.report("a-b/run", "a/b/run")[0].strip())
         self.assertEqual([path.name for path in sorted((self.folder / page).parent.iterdir()) if path.is_dir()],
-                         ["a-b-run", "a-b-run-2"])
+                         ["a-b", "a-b-2"])
 
     def test_a_damaged_checkpoint_is_passed_over(self):
         run = self.classifier(PROGRAM.replace('    out =', """    print("quern: warning: 'run/checkpoints/ckpt-0000000060.h5':"
