@@ -9,7 +9,7 @@ from .blocks import Cell, Figure, Listing, Section, Table, Text
 from .learning import points
 from .svg import Series
 
-MOST_CURVES = 7  # told apart by colour; more are a table
+MOST_CURVES = svg.COLOURS  # more are a table
 MOST_COLUMNS = 6  # of settings beside the figures; of more there is a table of their own
 
 MOST_LISTINGS = 12  # of networks
@@ -187,9 +187,9 @@ def curves(title, y_label, runs, labels, key, **how):
     drawn = [Series(label, x, y, 1 + index % svg.COLOURS)
              for index, (label, (x, y)) in enumerate(zip(labels, by_epoch(runs, key)))]
     if key == "test_accuracy":
-        return svg.chart(title, drawn, "epoch", y_label, **how)
+        return svg.chart(title, drawn, "epoch", y_label, of_runs=True, **how)
     high = ranges.outliers(drawn)
-    return svg.chart(title, drawn, "epoch", y_label, cut=True,
+    return svg.chart(title, drawn, "epoch", y_label, cut=True, of_runs=True,
                      log_y=ranges.spans_decades([y for one in drawn if one not in high for y in one.y]), **how)
 
 
@@ -205,7 +205,8 @@ def figures(runs, labels, outcomes):
              ("compare-training-loss", "Training loss", curves("Training loss by epoch", "training loss", runs, labels,
                                                                "train_loss")),
              ("compare-throughput", "Throughput", svg.chart("Samples per second", speed, "step",
-                                                            "samples a second", from_zero=True))]
+                                                            "samples a second", from_zero=True,
+                                                            of_runs=True))]
     return [Figure(name, picture, title) for name, title, picture in drawn if picture]
 
 

@@ -143,7 +143,7 @@ def remarks(found, others, expected):
     """What a reader must know who expected more points."""
     missing = [nodes for nodes in expected if nodes not in [point["nodes"] for point in found]]
     if missing:
-        yield f"Not measured: {', '.join(map(str, missing))} node(s); their logs in `log/` say why."
+        yield f"Not measured: {', '.join(map(str, missing))} node(s); their logs in log/ say why."
     yield from unlike(found)
     if others:
         yield f"Left out, as points of another study: {', '.join(others)}."
@@ -168,21 +168,23 @@ def table_of(found):
 
 def figures_of(found, by, plan):
     counts = [point[by] for point in found]
+    marked = sorted({*counts, *(step[by] for step in plan)})
 
     def series(name, key):
-        model = [Series("model", [step[by] for step in plan], [step[key] for step in plan], 2, dashed=True)]
-        return [Series(name, counts, [point[key] for point in found], 1), *(model if plan else [])]
+        """What was measured comes last: it lies above the other lines."""
+        model = [Series("model", [step[by] for step in plan], [step[key] for step in plan], 2, "dashed")]
+        return [*(model if plan else []), Series(name, counts, [point[key] for point in found], 1)]
 
     efficiency = svg.chart(f"Parallel efficiency by {by}",
                            series("measured" if plan else "efficiency", "efficiency"), by, "parallel efficiency",
                            from_zero=True, unit=" %", factor=100,
-                           lines=[(WANTED, f"{WANTED:.0%}"), (1.0, "ideal")],
+                           lines=[(WANTED, f"{WANTED:.0%}", "limit"), (1.0, "ideal", "ideal")], x_counts=marked,
                            y_form=lambda value: f"{100 * value:.4g} %")
     base = counts[0]
     speedup = svg.chart(f"Speed-up by {by}",
-                        [*series("measured", "speedup"),
-                         Series("ideal", counts, [count / base for count in counts], 7, dashed=True)],
-                        by, f"times as fast as on {base} {by if base > 1 else by[:-1]}", from_zero=True)
+                        [Series("ideal", marked, [count / base for count in marked], 7, "dotted"),
+                         *series("measured", "speedup")],
+                        by, f"times as fast as on {base} {by if base > 1 else by[:-1]}", log_y=True, x_counts=marked)
     return [Figure("scaling-efficiency", efficiency, "Parallel efficiency"),
             Figure("scaling-speedup", speedup, "Speed-up")]
 
@@ -197,7 +199,7 @@ def study_sections(found, notes, plan=()):
              f"{first['nodes']} node(s)."),
         table_of(found), Text(verdict(found)), *(Text(note, True) for note in notes),
         *figures_of(found, "nodes", plan),
-        Text("The job scripts are in `job/`, what each job printed in `log/`.")])]
+        Text("The job scripts are in job/, what each job printed in log/.")])]
 
 
 def run_sections(found, plan=()):

@@ -18,9 +18,9 @@ svg .mark{{font-weight:600}} svg .halo{{stroke:var(--paper);stroke-width:5px;str
 svg .paper{{fill:var(--paper)}} svg .frame{{fill:none;stroke:var(--rule)}} svg .point{{fill:var(--c1);fill-opacity:.45}}
 svg .grid{{stroke:var(--grid)}} svg .axis{{stroke:var(--soft);stroke-width:1}}
 svg .strong{{stroke:var(--ink);stroke-width:1.5}}
-svg .limit{{stroke:var(--bad);stroke-dasharray:5 4}}
+svg .limit{{stroke:var(--bad);stroke-dasharray:5 4}} svg .ideal{{stroke:var(--soft);stroke-dasharray:.1 5;stroke-width:2;stroke-linecap:round}}
 svg .curve{{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}}
-svg .dashed{{stroke-dasharray:6 4}} svg .faint{{stroke-width:1;opacity:.32}}
+svg .dashed{{stroke-dasharray:6 4}} svg .dotted{{stroke-dasharray:.1 5}} svg .faint{{stroke-width:1;opacity:.32}}
 svg .ring{{fill:none;stroke-width:2}} svg .dot{{stroke:var(--paper);stroke-width:1}}
 {"".join(f"svg .curve.c{i},svg .ring.c{i}{{stroke:var(--c{i})}}svg .dot.c{i},svg .bar.c{i}{{fill:var(--c{i})}}" for i in range(1, 8))}
 svg .bar.wait{{fill:var(--wait)}} svg .bar.idle{{fill:var(--idle)}}
@@ -47,21 +47,21 @@ nav{position:sticky;top:0;background:var(--paper);border-bottom:1px solid var(--
 nav div{max-width:70rem;margin:0 auto;padding:.65rem 1.5rem;display:flex;gap:1.3rem;overflow-x:auto;scrollbar-width:none}
 nav a{color:var(--soft);text-decoration:none;white-space:nowrap;font-size:.9rem} nav a:hover,nav a:focus-visible{color:var(--ink);text-decoration:underline;text-underline-offset:.25em}
 section{scroll-margin-top:3rem}
-.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:1px;background:var(--rule);border:1px solid var(--rule);border-radius:.5rem;overflow:hidden;margin:1.6rem 0 0}
-.cards div{background:var(--card);padding:1rem 1.1rem}
+.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:1px;background:var(--card);border:1px solid var(--rule);border-radius:.5rem;overflow:hidden;margin:1.6rem 0 0}
+.cards div{box-shadow:0 0 0 1px var(--rule);padding:1rem 1.1rem}
 .cards dt{color:var(--soft);font-size:.82rem} .cards dd{margin:0}
 .cards .figure{font:600 1.5rem/1.3 "Iowan Old Style","Palatino Linotype",Palatino,"URW Palladio L",Georgia,serif;white-space:nowrap}
 .cards .of{color:var(--soft);font-size:.8rem}
 .figures{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:1.6rem 1.8rem;align-items:start}
 figure{margin:0;min-width:0} figure.wide{grid-column:1/-1} figure svg{display:block;width:100%;height:auto;overflow:visible}
 .scroll{overflow-x:auto} .scroll svg:not([style]){min-width:34rem}
-figcaption,.caption{color:var(--soft);font-size:.86rem;margin:.5rem 0 0;max-width:46rem}
+figcaption,.caption{color:var(--soft);font-size:.86rem;margin:.5rem 0 0;max-width:46rem} .caption+*{margin-top:1.8rem} section>h3{margin-top:2.2rem}
 p{max-width:46rem} .note{border-left:3px solid var(--c5);padding:.15rem 0 .15rem .9rem;color:var(--soft)}
 .table{overflow-x:auto;margin:1.2rem 0 .4rem} table{border-collapse:collapse;width:100%;font-size:.9rem}
 th,td{padding:.42rem .7rem;text-align:right;white-space:nowrap;border-bottom:1px solid var(--rule)}
-th.l,td.l{text-align:left} td.s{white-space:nowrap} td.l:not(.s){white-space:normal;overflow-wrap:anywhere;min-width:5rem}
+th.l,td.l{text-align:left} td.s{white-space:nowrap} td.l:not(.s){white-space:normal;overflow-wrap:anywhere;min-width:12rem}
 th{border-bottom:1.5px solid var(--ink);font-weight:600;vertical-align:bottom;padding:0}
-th button{all:unset;display:block;position:relative;white-space:normal;cursor:pointer;padding:.42rem .7rem}
+th button{all:unset;box-sizing:border-box;display:block;width:100%;position:relative;white-space:normal;cursor:pointer;padding:.42rem .7rem}
 th button:focus-visible{outline:2px solid var(--c1);outline-offset:-2px}
 th button::after{position:absolute;right:0;bottom:.42rem;color:var(--soft)} th[aria-sort=ascending] button::after{content:"\\2191"} th[aria-sort=descending] button::after{content:"\\2193"}
 tbody tr:hover{background:var(--card)} td.bar{position:relative} td.bar i{position:absolute;inset:.25rem auto .25rem 0;background:var(--heat);opacity:.16;border-radius:0 2px 2px 0}
@@ -132,23 +132,24 @@ SCRIPT = """
     const plot = JSON.parse(chart.dataset.plot);
     const probe = chart.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "line"));
     probe.setAttribute("class", "probe");
+    const on = plot.isLog ? Math.log : x => x, [low, high] = plot.x.map(on);
+    const across = x => plot.left + (on(x) - low) / (high - low) * (plot.right - plot.left);
+    const away = (point, place) => Math.abs(across(point[0]) - place.x);
     const hide = () => { tip.style.display = "none"; probe.style.display = "none"; };
     hide();
     chart.addEventListener("pointerleave", hide);
     chart.addEventListener("pointermove", event => {
       const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(chart.getScreenCTM().inverse());
       if (place.x < plot.left - 8 || place.x > plot.right + 8) return hide();
-      const at = plot.x[0] + (place.x - plot.left) / (plot.right - plot.left) * (plot.x[1] - plot.x[0]);
-      const near = plot.series.map(one => one.points.reduce((a, b) => Math.abs(b[0] - at) < Math.abs(a[0] - at) ? b : a));
-      const x = near.reduce((a, b) => Math.abs(b[0] - at) < Math.abs(a[0] - at) ? b : a)[0];
+      const near = plot.series.map(one => one.points.reduce((a, b) => away(b, place) < away(a, place) ? b : a));
+      const x = near.reduce((a, b) => away(b, place) < away(a, place) ? b : a)[0];
       tip.textContent = `${plot.xLabel} ${form(x)}`;
       plot.series.forEach((one, i) => {
         const entry = tip.appendChild(document.createElement("div")), dot = entry.appendChild(document.createElement("i"));
         dot.style.background = `var(--c${one.colour})`;
         entry.append(`${plot.series.length > 1 ? one.label + ": " : ""}${form(near[i][1] * plot.factor)}${plot.unit}`);
       });
-      const shown = plot.left + (x - plot.x[0]) / (plot.x[1] - plot.x[0]) * (plot.right - plot.left);
-      for (const [name, value] of [["x1", shown], ["x2", shown], ["y1", plot.top], ["y2", plot.bottom]]) probe.setAttribute(name, value);
+      for (const [name, value] of [["x1", across(x)], ["x2", across(x)], ["y1", plot.top], ["y2", plot.bottom]]) probe.setAttribute(name, value);
       probe.style.display = "";
       tip.style.display = "block";
       tip.style.left = Math.min(event.clientX + 16, innerWidth - tip.offsetWidth - 8) + "px";

@@ -47,6 +47,15 @@ class CompareTest(ReportCase):
         runs = [run_of(self.folder / f"r{i}", 0.5 + 0.02 * i, 0.1 * (i + 1)) for i in range(12)]
         shown = self.page(self.folder / self.report("compare", *runs)[0].strip())
         self.assertIn("Curves: the 7 best of 12 runs.", shown)
+        for name in ("accuracy", "training-loss", "throughput"):
+            self.assertIn("<polygon", (self.folder / "compare" / f"compare-{name}.svg").read_text())
+
+    def test_a_curve_that_is_alone_is_named(self):
+        tested, untested = run_of(self.folder / "tested", 0.5), [r for r in make_records() if r["kind"] != "eval"]
+        self.report("compare", tested, write_run(self.folder / "untested", untested))
+        drawn = (self.folder / "compare" / "compare-accuracy.svg").read_text()
+        self.assertIn(">tested<", drawn)
+        self.assertNotIn(">untested<", drawn)
 
     def test_equal_recipes(self):
         runs = [run_of(self.folder / name, 0.7) for name in "ab"]

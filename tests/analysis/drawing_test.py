@@ -6,7 +6,7 @@ import unittest
 
 import example_run  # noqa: F401  (finds the package)
 
-from quern_report import answers, panels, pictures, provenance, ranges, svg
+from quern_report import answers, panels, pictures, provenance, ranges, signs, style, svg
 
 
 class GalleryTest(unittest.TestCase):
@@ -73,6 +73,84 @@ class MapTest(unittest.TestCase):
         self.assert_inside(self.draw(["1", "2"], "network.layers.layer1.downsample.channels.of.blocks"))
 
 
+def curves(labels, points=3):
+    return [svg.Series(label, list(range(1, points + 1)), [i + 1.0] * points, i + 1) for i, label in enumerate(labels)]
+
+
+class SignsTest(unittest.TestCase):
+    """Seven colours are too many for readers who do not tell red from green."""
+
+    def shapes(self, drawn, colour):
+        """Of the signs of a colour, without their places: circle, or corners around the first one."""
+        found = ["circle"] * len(re.findall(f'<circle [^>]*class="dot c{colour}"', drawn))
+        for points in re.findall(f'<polygon points="([^"]*)" class="dot c{colour}"', drawn):
+            corners = [tuple(map(float, point.split(","))) for point in points.split()]
+            found.append(tuple((round(x - corners[0][0]), round(y - corners[0][1])) for x, y in corners))
+        return found
+
+    def test_each_curve_of_several_runs_has_its_own(self):
+        drawn = svg.chart("runs", curves("abcdefg"), "epoch", "loss", of_runs=True)
+        shapes = [self.shapes(drawn, colour) for colour in range(1, 8)]
+        self.assertEqual([len(one) for one in shapes], [3 + 1] * 7)  # one in the legend
+        self.assertEqual(len({one[0] for one in shapes}), 7)
+
+    def test_long_curves_have_a_few_that_do_not_hide_each_other(self):
+        for count in (13, 31, 500):
+            places = [signs.places(count, colour) for colour in range(1, 8)]
+            self.assertTrue(all(len(set(one)) == signs.MOST and max(one) < count for one in places))
+        self.assertEqual(len({place for one in places for place in one}), 7 * signs.MOST)
+        drawn = svg.chart("runs", curves("ab", 100), "step", "loss", of_runs=True)
+        self.assertEqual(len(self.shapes(drawn, 2)), signs.MOST + 1)
+
+    def test_a_chart_of_one_run_is_plain(self):
+        self.assertNotIn("<polygon", svg.chart("run", curves("ab"), "epoch", "loss"))
+
+    def test_signs_are_not_cut_off(self):
+        high = svg.Series("high", [1, 2, 3], [1.0, 900.0, 1.0], 4)
+        drawn = svg.chart("runs", [*curves("abc"), high], "epoch", "loss", cut=True, of_runs=True)
+        self.assertEqual(len(self.shapes(drawn, 4)), 2 + 1)
+
+
+class LegendTest(unittest.TestCase):
+    def test_the_curve_of_a_run_is_named_even_alone(self):
+        self.assertIn('class="legend"', svg.chart("runs", curves("a"), "epoch", "loss", of_runs=True))
+        self.assertNotIn('class="legend"', svg.chart("run", curves("a"), "epoch", "loss"))
+
+    def test_names_stay_in_the_picture_and_different(self):
+        for letter in ("m", "\u5b9e"):
+            labels = [f"{letter * 50}{i}{letter * 50}" for i in range(7)]
+            drawn = svg.chart("runs", curves(labels), "epoch", "loss", of_runs=True)
+            named = re.findall(r'<text x="(\S+)" y="\S+" class="legend"[^>]*>([^<]*)<', drawn)
+            self.assertEqual(len({name for _, name in named}), 7)
+            for x, name in named:
+                wide = sum(16 if letter > "\u2e80" else 9.6 for letter in name)  # on a phone
+                self.assertLessEqual(float(x) + wide, 480, name)
+
+
+class AxesTest(unittest.TestCase):
+    def test_numbers_keep_off_the_title(self):
+        drawn = svg.chart("rates", [svg.Series("lr", [1, 2], [0.001, 0.001])], "step", "learning rate", from_zero=True)
+        x = next(float(x) for x, text in re.findall(r'<text x="(\S+)"[^>]*>([^<]*)<', drawn) if text == "0.0005")
+        self.assertGreaterEqual(x - 9.2 * len("0.0005"), 20)  # letters of a phone; the title is 16 wide
+
+    def ticks(self, drawn):
+        base = max(float(y) for y in re.findall(r'<text x="\S+" y="(\S+)" class="tick" text-anchor="middle"', drawn))
+        return [(float(x), text) for x, y, text in
+                re.findall(r'<text x="(\S+)" y="(\S+)" class="tick" text-anchor="middle">([^<]*)<', drawn) if float(y) == base]
+
+    def test_counts_that_double_are_as_far_from_each_other(self):
+        counts = [1, 2, 4, 64]
+        drawn = svg.chart("speed", [svg.Series("measured", counts, counts)], "nodes", "speed-up", x_counts=counts)
+        places, labels = zip(*self.ticks(drawn))
+        self.assertEqual(labels, ("1", "2", "4", "64"))
+        self.assertAlmostEqual(places[1] - places[0], (places[3] - places[0]) / 6, delta=0.2)
+        self.assertIn("&quot;isLog&quot;:true", drawn)
+        many = list(range(1, 65))
+        places, labels = zip(*self.ticks(svg.chart("speed", [svg.Series("measured", many, many)], "nodes", "y", x_counts=many)))
+        self.assertTrue(all(b - a >= 9 for a, b in zip(places, places[1:])), places)
+        self.assertIn("measured", svg.chart("measured", [svg.Series("a", [4], [1.0])], "nodes", "y", x_counts=[4]))
+
+
 class DrawingTest(unittest.TestCase):
     def test_running_mean(self):
         self.assertEqual(ranges.running_mean([1, 2, 3, 4, 5], 2), [1, 1.5, 2.5, 3.5, 4.5])
@@ -123,10 +201,14 @@ class DrawingTest(unittest.TestCase):
             width, height, depth, kind = struct.unpack(">IIBB", image[16:26])
             self.assertEqual((width, height, depth, kind), (len(rows[0]), len(rows), 8, colour))
 
+    def test_layout(self):
+        """Headers stand over their numbers, a last row of cards is no block of grey, and captions keep their distance."""
+        for selector, declaration in (("th button", "width:100%"), (".cards", "background:var(--card)"),
+                                      (".caption+*", "margin-top:1.8rem"), ("section>h3", "margin-top:2.2rem")):
+            self.assertRegex(style.PAGE_STYLE, rf"(?m)(^|\}} ){re.escape(selector)}\{{[^}}]*{re.escape(declaration)}")
+
     def test_colours_have_contrast(self):
         """WCAG 2.1: 4.5 for texts, 3 for lines, on the paper and on cards, in both sets."""
-        from quern_report import style
-
         def luminance(colour):
             channels = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
             linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]

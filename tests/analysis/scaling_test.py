@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Efficiency of a scaling study, from the definition, and what cannot be used."""
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -66,6 +67,21 @@ class ScalingTest(unittest.TestCase):
             self.assertIn(message, self.report(*points, options=self.plan(*plan), expected=2))
         (self.folder / "plan.json").write_text("junk")
         self.assertIn("plan.json", self.report(*points, options=("--plan", self.folder / "plan.json"), expected=2))
+
+    def test_figures(self):
+        self.report(point(1, 100.0), point(2, 55.0), point(64, 4.0), options=self.plan([(1, 100.0), (8, 20.0), (64, 3.0)]))
+        page = (self.folder / "scaling.html").read_text()
+        self.assertIn("scripts are in job/, what each job printed in log/.", page)
+        self.assertNotIn("`", page.split("<script>")[0])
+        efficiency, speedup = ((self.folder / f"scaling-{name}.svg").read_text() for name in ("efficiency", "speedup"))
+        for count in (1, 2, 8, 64):
+            for drawn in (efficiency, speedup):
+                self.assertRegex(drawn, rf'text-anchor="middle"[^>]*>{count}<')
+        limits = re.findall(r'<line [^>]*stroke="(#\w+)" stroke-dasharray="([^"]*)"', efficiency)
+        self.assertEqual(len(set(limits)), 2)
+        order = [re.search(rf'<polyline [^>]*stroke="{colour}"', speedup).start() for colour in
+                 ("#77726a", "#bb4f12", "#1c6796")]
+        self.assertEqual(order, sorted(order))  # ideal, model, and above them what was measured
 
     def test_too_few(self):
         self.assertIn("Fewer than three", self.report(point(1, 1.0), point(2, 1.0)))
