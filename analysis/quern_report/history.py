@@ -2,7 +2,7 @@
 """The life of a run: when it ran, what ended it, when checkpoints were written."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timezone
 
 from . import forms, panels
 from .blocks import Cell, Figure, Section, Table, Text
@@ -26,9 +26,10 @@ ENDS = {"stop": ("stopped", "stopped"), "failure": ("failed", "bad"), "done": ("
 
 def time_of(event):
     try:
-        return datetime.fromisoformat(str(event.get("time", "")).replace("Z", "+00:00"))
+        time = datetime.fromisoformat(str(event.get("time", "")).replace("Z", "+00:00"))
     except ValueError:
         return None
+    return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
 
 
 def lives_of(run):
@@ -108,7 +109,7 @@ def section_of(run):
     rows = [[f"{life.start:%Y-%m-%d %H:%M:%S}", start_text(life), life.how,
              Cell(forms.count(life.event.get("step") or 0), order=life.event.get("step") or 0),
              Cell(forms.count(life.last_step), order=life.last_step),
-             Cell(forms.seconds((life.end - life.start).total_seconds()),
+             Cell(forms.whole_seconds((life.end - life.start).total_seconds()),
                   order=(life.end - life.start).total_seconds()), str(len(life.checkpoints))]
             for life in lives]
     written = [checkpoint_row(*entry) for life in lives for entry in life.checkpoints]

@@ -138,7 +138,7 @@ def timeline(title, spans, points, length, gaps=()):
     step = next((one for one in TIME_STEPS if one * 8 >= length), 86400 * math.ceil(length / 86400 / 8))
     for index in range(int((length or 1) / step) + 1):
         value = index * step
-        parts.append(text(left + value * scale, y + height + 32, forms.seconds(value) if value else "0",
+        parts.append(text(left + value * scale, y + height + 32, forms.whole_seconds(value) if value else "0",
                           "tick"))
     return picture(WIDTH, y + height + 42, parts, title)
 
