@@ -120,7 +120,8 @@ def told_of_epochs(outcomes):
     key, _ = ranking(outcomes)
     if key is None or are_of_other_tests(outcomes):
         return []
-    text = f"Runs are ranked by the {MEASURES[key][0]} of the best epoch of each."
+    text = (f"Runs are ranked by the {MEASURES[key][0]} of the best epoch of each; what is not called its own is of the last "
+            "epoch.")
     if any(one["chosen_by"] for one in outcomes):
         text += " With checkpoint.keep_best or train.patience that is the best one by train.monitor."
     lost = sum(one["kept"] == "none" for one in outcomes)

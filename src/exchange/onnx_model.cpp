@@ -42,6 +42,7 @@ OnnxGraph graph_of(const Recipe& recipe, const CheckpointState& state) {
   OnnxNodes nodes(graph, input);
   if (recipe.data.normalize.type == NormalizeType::given) nodes.add(recipe.data.normalize);
   for (const LayerSpec& layer : network.layers) nodes.add(layer);
+  nodes.flatten_pixel();
   if (recipe.data.normalize_targets.type == NormalizeType::given)
     nodes.add_way_back(recipe.data.normalize_targets);
   graph.add_node("Identity", "output", {nodes.last().name}, "output");

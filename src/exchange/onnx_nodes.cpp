@@ -61,6 +61,10 @@ OnnxValue OnnxNodes::node(const std::string& type, const LayerSpec& layer, const
   return {output_of(layer.name), output_shape(layer, x.shape), x.has_image_axes};
 }
 
+void OnnxNodes::flatten_pixel() {
+  if (last_.shape.is_flat()) last_ = as_flat(last_, "output");
+}
+
 void OnnxNodes::by_channels(const char* type, const std::string& name,
                             const std::string& initializer, const std::vector<double>& numbers) {
   const std::vector<float> values(numbers.begin(), numbers.end());

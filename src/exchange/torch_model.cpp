@@ -66,6 +66,10 @@ class Writer {
       }
       keep(layer.name, x);
     }
+    if (x.has_image_axes && x.shape.is_flat()) {  // one pixel
+      line(as_flat(x));
+      x.has_image_axes = false;
+    }
     if (normalize_targets_.type != NormalizeType::given) return;
     add_numbers("target_", normalize_targets_, x);
     line("x * self.quern_target_std + self.quern_target_mean");

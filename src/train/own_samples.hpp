@@ -2,7 +2,8 @@
 // Samples that a program makes itself, for data.source = "program".
 //
 // Every rank passes the same arrays and keeps a copy of them. For a data set that should lie in
-// memory once a node there is make_node_samples (train/node_samples.hpp).
+// memory once a node there is make_node_samples (train/node_samples.hpp). Kokkos is running until
+// the samples are gone, as inside run_on_ranks.
 #pragma once
 
 #include <cstdint>

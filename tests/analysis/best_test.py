@@ -203,8 +203,8 @@ class RankingTest(BestCase):
         runs = (("a", KEEPS, 0.2, 0.7), ("b", KEEPS, 0.3, 0.9))
         shown, text = self.compare("compare", *runs)
         self.assertIn("Bold: the best run, a.", shown)
-        self.assertIn("Runs are ranked by the test loss of the best epoch of each. With checkpoint.keep_best or "
-                      "train.patience that is the best one by train.monitor.", shown)
+        self.assertIn("Runs are ranked by the test loss of the best epoch of each; what is not called its own is of the last "
+                      "epoch. With checkpoint.keep_best or train.patience that is the best one by train.monitor.", shown)
         self.assertRegex(text, r"\| \*\*a\*\* \| 0 \|.* \| 2 \| 0.2000 \| 70.00 % \| ckpt-0000000040.h5 \|")
 
     def test_a_sweep_by_the_loss(self):

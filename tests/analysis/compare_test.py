@@ -122,7 +122,7 @@ class CompareTest(ReportCase):
             runs.append(write_run(self.folder / name, records))
         shown = self.page(self.folder / self.report("compare", *runs)[0].strip())
         self.assertIn("Bold: the best run, a.", shown)
-        self.assertIn("Runs are ranked by the training loss of the best epoch of each.", shown)
+        self.assertIn("Runs are ranked by the training loss of the best epoch of each; ", shown)
         self.assertIn("its training loss", shown)
 
     def test_one_is_too_few(self):

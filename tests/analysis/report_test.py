@@ -223,7 +223,7 @@ class ReportTest(ReportCase):
         runs = [write_run(self.folder / f"seed-{seed}", seed=seed) for seed in range(2)]
         self.report(*runs, "--out", "both")
         shown = self.page(self.folder / "both" / "report.html")
-        self.assertIn("Runs are ranked by the test accuracy of the best epoch of each.", shown)
+        self.assertIn("Runs are ranked by the test accuracy of the best epoch of each; ", shown)
         text = (self.folder / "both" / "report.md").read_text()
         self.assertIn("# seed-0, seed-1\n", text)
         self.assertIn("## seed-1\n", text)

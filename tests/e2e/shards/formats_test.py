@@ -3,8 +3,10 @@
 import json
 import os
 import pickle
+import struct
 import subprocess
 import unittest
+import zlib
 
 import h5py
 import numpy as np
@@ -12,6 +14,15 @@ import shard_files
 from PIL import Image
 
 RANDOM = np.random.default_rng(5)
+
+
+def png_chunk(name, content):
+    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+
+def png_of(width, height, bits, colour, interlace, chunks):
+    header = png_chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, interlace))
+    return b"\x89PNG\r\n\x1a\n" + header + chunks + png_chunk(b"IEND", b"")
 
 
 class FormatsTest(shard_files.ShardTest):
@@ -271,6 +282,31 @@ class FormatsTest(shard_files.ShardTest):
         self.shown("--contact-sheet", sheet)
         self.assertEqual(np.asarray(Image.open(sheet)).shape, (2 * 34 + 2, 4 * 34 + 2, 3))
         np.testing.assert_array_equal(np.asarray(Image.open(sheet))[2:34:2, 2:34:2], colour[0])
+
+    def test_pixels_of_png_files_are_those_that_are_stored(self):
+        """Whatever a file says of gamma and colours, and in whatever order and how many bits it has them."""
+        grey = np.arange(256, dtype=np.uint8).reshape(16, 16)
+        colour = np.dstack([grey, grey.T, 255 - grey])
+        gamma = png_chunk(b"gAMA", struct.pack(">I", 55556))
+        colours = png_chunk(b"cHRM", struct.pack(">8I", 31270, 32900, 64000, 33000, 21000, 71000, 15000, 6000))
+        folder = self.folder / "png"
+        folder.mkdir()
+        for number, (pixels, extra) in enumerate(((colour, gamma), (colour, gamma + colours), (grey, gamma), (grey, b""))):
+            file = folder / f"{number}.png"
+            Image.fromarray(pixels).save(file)
+            content = file.read_bytes()
+            file.write_bytes(content[:33] + extra + content[33:])  # behind the header
+        rows = zlib.compress(b"".join(b"\0" + bytes([0xa5, 0x0f]) for _ in range(16)))
+        (folder / "4.png").write_bytes(png_of(16, 16, 1, 0, 0, gamma + png_chunk(b"IDAT", rows)))
+        interlaced = b"".join(b"\0" + grey[y::height, x::width][row].tobytes()
+                              for x, y, width, height in ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4),
+                                                          (1, 0, 2, 2), (0, 1, 1, 2)) for row in range(len(grey[y::height])))
+        (folder / "5.png").write_bytes(png_of(16, 16, 8, 0, 1, gamma + png_chunk(b"IDAT", zlib.compress(interlaced))))
+        found = self.sharded("--images", folder)["images"].transpose(0, 2, 3, 1)
+        as_colour = np.repeat(grey[:, :, None], 3, axis=2)
+        bits = np.broadcast_to(np.unpackbits(np.uint8([0xa5, 0x0f]))[None, :, None] * 255, (16, 16, 3))
+        for index, expected in enumerate((colour, colour, as_colour, as_colour, bits, as_colour)):
+            np.testing.assert_array_equal(found[index], expected, str(index))
 
     def test_bad_folders_of_pictures(self):
         grey = RANDOM.integers(0, 256, (4, 6)).astype(np.uint8)

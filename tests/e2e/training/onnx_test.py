@@ -52,7 +52,12 @@ ODD_POOLS = """[
   {type = "flatten"},
   {type = "linear", features = 10},
 ]"""
-PLAN = {"all": ALL_LAYERS, "pools": ODD_POOLS, "conv": None, "mlp": None}
+ONE_PIXEL = """[
+  {type = "conv2d", channels = 10, kernel = 3},
+  {type = "max_pool2d", size = 10},
+  {type = "tanh"},
+]"""
+PLAN = {"all": ALL_LAYERS, "pools": ODD_POOLS, "pixel": ONE_PIXEL, "conv": None, "mlp": None}
 SETS = {"mlp": ('data.normalize={type="given", mean=[0.25], std=[0.5]}',),
         "pools": ('data.normalize="dataset"',)}
 
@@ -107,8 +112,14 @@ class OnnxTest(training.TrainingTest):
             begin, end = header[name]["data_offsets"]
             self.assertEqual(values.tobytes(), data[begin:end], name)
 
+    def test_an_output_of_one_pixel_has_no_image_axes(self):
+        model = Model(self.export("pixel").read_bytes())
+        self.assertEqual(model.outputs, {"output": [None, 10]})
+        self.assertEqual([node.type for node in model.nodes], ["Conv", "MaxPool", "Tanh", "Flatten", "Identity"])
+        self.assertIn("x = torch.flatten(x, 1)\n        return x", (self.folder / "pixel_model.py").read_text())
+
     def test_every_layer_is_said_and_every_value_is_made_before_it_is_read(self):
-        for recipe in ("all", "pools"):
+        for recipe in ("all", "pools", "pixel"):
             model = Model(self.export(recipe).read_bytes())
             known = set(model.inputs) | set(model.weights)
             for node in model.nodes:
@@ -124,7 +135,7 @@ class OnnxTest(training.TrainingTest):
                     {"Conv", "BatchNormalization", "Relu", "Add", "LayerNormalization", "Mul", "Erf",
                      "MaxPool", "AveragePool", "Tanh", "GlobalAveragePool", "Flatten", "Unsqueeze",
                      "Sigmoid", "Gemm", "Identity"})
-            else:
+            elif recipe == "pools":
                 self.assertEqual(model.nodes[3].attributes, {
                     "count_include_pad": 1, "kernel_shape": [3, 3], "pads": [1] * 4, "strides": [2, 2]})
 

@@ -104,7 +104,7 @@ TEST(OwnSamples, MustBeEqualOnAllRanks) {
             world(), recipe,
             {.folder = shared(folder), .train = samples(is_last_of_several() ? 7.0f : 0.0f)});
       },
-      ExitCode::bad_input, {last_rank(), "other samples than on rank 0"});
+      ExitCode::bad_input, {last_rank(), "the samples that the program brings: SHA-256 "});
 }
 
 TEST(NodeSamples, SharesOfAllRanksAreOneSet) {
@@ -121,6 +121,19 @@ TEST(NodeSamples, SharesOfAllRanksAreOneSet) {
   EXPECT_EQ(make(7).data_hash, hash_of_samples(std::as_bytes(std::span(all)), {}));
   expect_error([&] { make(std::nanf("")); }, ExitCode::bad_input,
                {"mine: the values of sample 7 hold nan"});
+}
+
+TEST(NodeSamples, AreAsManyOnAllRanks) {
+  if (world().size() == 1) GTEST_SKIP();
+  const auto make = [&](std::int64_t count, int units) {
+    const ShardContent content{
+        .input = StoredType::float32, .shape = {units}, .answer = Answer::none};
+    return make_node_samples(world(), "mine", count, content, [](const SampleArrays&) {});
+  };
+  expect_error([&] { make(10 + 1000000 * world().rank(), 1); }, ExitCode::bad_input,
+               {"mine: 1000010 samples, ", ", and on rank 0 10 samples, "});
+  expect_error([&] { make(10, 1 + world().rank()); }, ExitCode::bad_input,
+               {"mine: 10 samples, float32 values [2]"});
 }
 
 // On a communicator of its own, with another recipe than others.

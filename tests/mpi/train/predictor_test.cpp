@@ -66,7 +66,18 @@ TEST(Predictor, AnswersOnAllRanks) {
   if (world().size() == 1) return;
   const std::int64_t other = world().rank() + 1 == world().size() ? kCount - 1 : kCount;
   expect_error([&] { together.predict(inputs, other); }, ExitCode::bad_input,
-               {"10, expected as many as on rank 0, 11"});
+               {"the samples to predict: 10 with the XXH3 ", ", and on rank 0 11 with the XXH3 "});
+  // Whose answers would these be?
+  std::vector<float> theirs = inputs;
+  theirs[0] += static_cast<float>(world().rank());
+  expect_error([&] { together.predict(theirs, kCount); }, ExitCode::bad_input,
+               {"rank 1 on ", "the samples to predict: 11 with the XXH3 "});
+  expect_error([&] { Predictor(world(), folder, 4 + world().rank()); }, ExitCode::bad_input,
+               {"Predictor: a batch of 5 samples, and on rank 0 a batch of 4 samples"});
+  const std::vector<float> targets(static_cast<std::size_t>(3 * kCount));
+  expect_error(
+      [&] { evaluate_checkpoint(world(), folder, make_target_samples({2}, theirs, 3, targets)); },
+      ExitCode::bad_input, {"the samples to evaluate: SHA-256 "});
 }
 
 }  // namespace quern::test

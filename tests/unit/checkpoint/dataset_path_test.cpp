@@ -35,10 +35,26 @@ TEST(DatasetPath, OtherPathsBelongToNobody) {
 
 TEST(DatasetPath, ImpossibleNamesAreRefused) {
   for (const char* name : {"", ".", "fc1.", ".weight", "fc1..weight", "fc1/weight"}) {
-    test::expect_error([&] { model_dataset_path(name); }, ExitCode::failure, {name});
+    test::expect_error([&] { model_dataset_path(name); }, ExitCode::bad_input, {name});
   }
   test::expect_error([] { optimizer_dataset_path("a/b", "w"); }, ExitCode::failure, {"a/b"});
   test::expect_error([] { optimizer_dataset_path("", "w"); }, ExitCode::failure, {});
+}
+
+TEST(DatasetPath, NoNameIsTheBeginningOfAnother) {
+  EXPECT_NO_THROW(check_tensor_names({}));
+  EXPECT_NO_THROW(check_tensor_names({"p.w", "p.w-x", "p.wx", "p.b", "p2.w"}));
+  test::expect_error(
+      [] {
+        check_tensor_names({"p.w", "p.w-x", "p.w.x"});
+      },
+      ExitCode::bad_input, {"a tensor 'p.w' and one of its parts, 'p.w.x'"});
+  test::expect_error(
+      [] {
+        check_tensor_names({"p.w.x.y", "q", "p"});
+      },
+      ExitCode::bad_input, {"a tensor 'p' and one of its parts, 'p.w.x.y'"});
+  test::expect_error([] { check_tensor_names({"p.w", "p..b"}); }, ExitCode::bad_input, {"'p..b'"});
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <set>
 
+#include "support/expect_error.hpp"
+
 namespace quern {
 namespace {
 
@@ -32,6 +34,21 @@ TEST(ParameterTable, PutsEveryTransposedWeightInItsOwnPlace) {
       EXPECT_EQ(table.block_size() % kLanes, 0);
     }
   }
+}
+
+TEST(ParameterTable, RefusesTensorsWithoutAShape) {
+  ParameterTable table;
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{}, {0}, {-4}, {2, 0}, {-2, -2}}) {
+    test::expect_error([&] { table.add("p.w", shape, 1, ParameterKind::weight); },
+                       ExitCode::bad_input,
+                       {"the tensor 'p.w' has the shape [", "a scalar is [1]"});
+    test::expect_error([&] { table.add_buffer("p.mean", shape, {}); }, ExitCode::bad_input,
+                       {"the tensor 'p.mean' has the shape ["});
+  }
+  test::expect_error([&] { table.add("p.w", {3}, 0, ParameterKind::weight); }, ExitCode::bad_input,
+                     {"a fan-in of 0"});
+  EXPECT_TRUE(table.entries().empty());
 }
 
 TEST(ParameterTable, TensorsComeBackInPytorchsOrder) {

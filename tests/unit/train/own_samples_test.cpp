@@ -56,6 +56,10 @@ TEST(OwnSamples, SizesMustFit) {
   expect_error(labelled({2}, {0, 1}), ExitCode::bad_input, {"2 labels for 3 samples"});
   expect_error(labelled({2}, {0, 1, 3}), ExitCode::bad_input,
                {"the program's samples: label 3 of sample 2 is out of range, expected 0 to 2"});
+  for (const Shape& shape : {Shape{0}, Shape{-4}, Shape{-2, -2, 1}, Shape{65536, 65536, 1}})
+    expect_error(labelled(shape, {0, 1, 2}), ExitCode::bad_input, {"expected extents from 1 on"});
+  expect_error([] { make_labelled_samples({2}, kValues, kLabels, 0); }, ExitCode::bad_input,
+               {"labels of 0 classes"});
   expect_error([] { make_target_samples({2}, kValues, 3, kValues); }, ExitCode::bad_input,
                {"6 target values, expected 3 times 3"});
 }
@@ -111,6 +115,17 @@ TEST(NodeSamples, AreChecked) {
   refuse(kValues, {0, 1000000, 1}, 3, "label 1000000 of sample 1 is out of range, expected 0 to 2");
   refuse(kValues, {-5, 0, 1}, 3, "label -5 of sample 0 is out of range");
   refuse(kValues, {0, 0, 0}, 0, "labels of 0 classes, expected at least one");
+  SerialCommunicator comm;
+  for (const Shape& shape : {Shape{0}, Shape{-2, -2, 1}, Shape{1 << 20}}) {
+    const ShardContent content{
+        .input = StoredType::float32, .shape = shape, .answer = Answer::none};
+    expect_error(
+        [&] {
+          make_node_samples(comm, "mine", std::int64_t{1} << 44, content,
+                            [](const SampleArrays&) {});
+        },
+        ExitCode::bad_input, {"mine: 17592186044416 samples, ", "expected extents from 1 on"});
+  }
 }
 
 }  // namespace quern::test

@@ -53,6 +53,17 @@ TEST(StopRequestDeathTest, SignalsKillAgainAfterwards) {
       testing::KilledBySignal(SIGTERM), "");
 }
 
+TEST(StopRequest, LeavesTheProgramsOwnHandlersAsTheyWere) {
+  std::signal(SIGTERM, SIG_IGN);
+  { StopRequest stop(""); }
+  EXPECT_EQ(std::signal(SIGTERM, SIG_DFL), SIG_IGN);
+  {
+    StopRequest stop("");
+    stop.accept();
+  }
+  EXPECT_EQ(std::signal(SIGTERM, SIG_DFL), SIG_IGN);  // schedulers repeat the request
+}
+
 TEST(StopRequestDeathTest, TheFirstCtrlCIsRememberedAndTheSecondOneKills) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(

@@ -95,6 +95,35 @@ TEST(TrainingRun, RefusesWhatDoesNotFit) {
                ExitCode::bad_input, {"holds a run already"});
 }
 
+// As parse_recipe() does with a text.
+TEST(TrainingRun, RefusesARecipeThatWasFilledInWrongly) {
+  const TempDir folder;
+  SerialCommunicator comm;
+  const auto refuse = [&](const auto& change, const std::string& words) {
+    Recipe filled = recipe();
+    change(filled);
+    expect_error(
+        [&] { TrainingRun run(comm, filled, {.folder = folder / "a", .train = signs(64)}); },
+        ExitCode::bad_input, {words});
+  };
+  refuse([](Recipe& r) { r.network.layers.clear(); }, "the recipe: network.layers: ");
+  refuse([](Recipe& r) { r.optimizer = {}; }, "the recipe: optimizer.lr: ");
+  refuse([](Recipe& r) { r.network.layers[0].features = -3; }, "features: ");
+  refuse([](Recipe& r) { r.network.layers[0].name = ""; }, "name: ");
+  refuse([](Recipe& r) { r.data.target = TargetType::values; }, "cross_entropy");
+  refuse([](Recipe& r) { r.train.epochs = -2; }, "the recipe: train.epochs: ");
+  refuse([](Recipe& r) { r.name = "../../escape"; }, "the recipe: name: ");
+  refuse([](Recipe& r) { r.loss.label_smoothing = 3; }, "the recipe: loss.label_smoothing: ");
+  refuse([](Recipe& r) { r.data.global_batch = 0; }, "the recipe: data");
+  refuse([](Recipe& r) { r.seed = ~std::uint64_t{0}; }, "the recipe: ");
+  refuse([](Recipe& r) { r.loss.type = static_cast<LossType>(99); }, "the recipe: ");
+  refuse([](Recipe& r) { r = {}; }, "the recipe: ");
+  EXPECT_FALSE(std::filesystem::exists(folder / "a"));
+  expect_error(
+      [&] { TrainingRun run(comm, recipe(), {.folder = folder / "a", .train = Samples{}}); },
+      ExitCode::bad_input, {"RunOptions::train has no samples"});
+}
+
 TEST(TrainingRun, GoesOnWithTheSameNodeSamplesOnly) {
   const TempDir folder;
   SerialCommunicator comm;
