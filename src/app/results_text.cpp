@@ -30,18 +30,65 @@ std::string confusion_text(const std::vector<std::vector<std::int64_t>>& confusi
   return text;
 }
 
+double share_of(std::int64_t part, std::int64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// Of one class. Nothing where it has no samples, or is never predicted; F1 where neither is.
+struct ClassScores {
+  std::optional<double> recall;
+  std::optional<double> precision;
+  std::optional<double> f1;
+};
+
+ClassScores scores_of(const EvaluationInfo& info, std::size_t i) {
+  const std::int64_t correct = info.class_correct[i];
+  const std::int64_t samples = info.class_samples[i];
+  const std::int64_t predicted = info.class_predicted[i];
+  ClassScores scores;
+  if (samples > 0) scores.recall = share_of(correct, samples);
+  if (predicted > 0) scores.precision = share_of(correct, predicted);
+  if (samples + predicted > 0) scores.f1 = share_of(2 * correct, samples + predicted);
+  return scores;
+}
+
+// The mean over the classes that have one (scikit-learn's f1_score with average="macro").
+std::optional<double> macro_f1(const EvaluationInfo& info) {
+  double sum = 0;
+  int classes = 0;
+  for (std::size_t i = 0; i < info.class_samples.size(); ++i) {
+    const std::optional<double> f1 = scores_of(info, i).f1;
+    if (!f1) continue;
+    sum += *f1;
+    ++classes;
+  }
+  if (classes == 0) return std::nullopt;
+  return sum / classes;
+}
+
+std::string score_text(const char* name, std::optional<double> score) {
+  if (!score) return fmt::format("  {}   none  ", name);
+  return fmt::format("  {} {:6.2f} %", name, 100 * *score);
+}
+
 std::string classes_text(const EvaluationInfo& info) {
   std::string text;
   for (std::size_t i = 0; i < info.class_samples.size(); ++i) {
-    if (info.class_samples[i] == 0) continue;
+    const ClassScores scores = scores_of(info, i);
+    if (!scores.f1) continue;
     const std::string name =
         i < info.class_names.size() ? "  " + printable(info.class_names[i]) : "";
-    text += fmt::format("\nclass {:>4}  accuracy {:6.2f} % ({} of {}){}", i,
-                        100.0 * static_cast<double>(info.class_correct[i]) /
-                            static_cast<double>(info.class_samples[i]),
+    text += fmt::format("\nclass {:>4}{}{}{}  ({} of {}){}", i, score_text("recall", scores.recall),
+                        score_text("precision", scores.precision), score_text("F1", scores.f1),
                         info.class_correct[i], info.class_samples[i], name);
   }
+  if (const std::optional<double> mean = macro_f1(info))
+    text += fmt::format("\nmacro F1 {:.2f} %", 100 * *mean);
   return text;
+}
+
+Json json_of(const std::optional<double>& number) {
+  return number ? Json(*number) : Json(nullptr);
 }
 
 }  // namespace
@@ -86,6 +133,16 @@ std::string evaluation_json(const EvaluationInfo& info) {
   if (!info.class_samples.empty()) {
     json["class_samples"] = info.class_samples;
     json["class_correct"] = info.class_correct;
+    json["class_predicted"] = info.class_predicted;
+    for (const char* name : {"class_recall", "class_precision", "class_f1"})
+      json[name] = Json::array();
+    for (std::size_t i = 0; i < info.class_samples.size(); ++i) {
+      const ClassScores scores = scores_of(info, i);
+      json["class_recall"].push_back(json_of(scores.recall));
+      json["class_precision"].push_back(json_of(scores.precision));
+      json["class_f1"].push_back(json_of(scores.f1));
+    }
+    json["macro_f1"] = json_of(macro_f1(info));
   }
   if (!info.confusion.empty()) json["confusion"] = info.confusion;
   if (info.rmse) json["rmse"] = *info.rmse;

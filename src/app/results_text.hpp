@@ -17,10 +17,11 @@ struct EvaluationInfo {
   std::int64_t samples = 0;
   double loss = 0;
   std::optional<std::int64_t> correct;
-  std::optional<std::int64_t> top5;         ///< correct answers among the five largest outputs
-  std::vector<std::string> class_names;     ///< of all classes, where they have names
-  std::vector<std::int64_t> class_samples;  ///< of each class, if asked for
-  std::vector<std::int64_t> class_correct;  ///< likewise
+  std::optional<std::int64_t> top5;           ///< correct answers among the five largest outputs
+  std::vector<std::string> class_names;       ///< of all classes, where they have names
+  std::vector<std::int64_t> class_samples;    ///< of each class, if asked for
+  std::vector<std::int64_t> class_correct;    ///< likewise
+  std::vector<std::int64_t> class_predicted;  ///< how many samples were taken for it
   std::vector<std::vector<std::int64_t>> confusion;  ///< [label][predicted class], if asked for
   std::optional<double> rmse;
   std::optional<double> r2;

@@ -79,6 +79,10 @@ Picture read_jpeg(const std::filesystem::path& path, const std::vector<std::uint
                                  std::string(jpeg.errors.message)));
   };
   expect_good(decode(jpeg.info, jpeg.errors, bytes, true, nullptr));
+  if (jpeg.info.num_components == 4)
+    throw InputError(fmt::format(
+        "'{}' has the four colours of print (CMYK), expected grey or red, green and blue",
+        path.string()));
   const int channels = jpeg.info.out_color_space == JCS_GRAYSCALE ? 1 : 3;
   check_picture_size(path, jpeg.info.image_width, jpeg.info.image_height, channels, bytes.size());
   Picture picture{channels,

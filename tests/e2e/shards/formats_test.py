@@ -323,6 +323,8 @@ class FormatsTest(shard_files.ShardTest):
         jpeg = (folder / "a/2.png").read_bytes()
         (folder / "a/2.png").write_bytes(jpeg[:-40])
         self.refused("no whole JPEG file", "--images", folder)
+        Image.new("CMYK", (6, 4)).save(folder / "a/2.png", "JPEG")
+        self.refused("2.png' has the four colours of print (CMYK)", "--images", folder)
         (folder / "a/2.png").unlink()
         (folder / "a/notes.txt").write_text("x")
         self.refused("notes.txt' is no picture", "--images", folder)
