@@ -259,7 +259,8 @@ def read_records(path):
 
 
 def parsed(lines):
-    records, bad = [], []
+    """Each key is one text in memory, however many records have it."""
+    records, bad, keys = [], [], {}
     for line_number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -268,7 +269,7 @@ def parsed(lines):
         except (ValueError, RecursionError):
             record = None
         if isinstance(record, dict) and has_types(record):
-            records.append(record)
+            records.append({keys.setdefault(key, key): value for key, value in record.items()})
         else:
             bad.append(line_number)
     return records, bad
