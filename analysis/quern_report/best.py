@@ -77,13 +77,12 @@ def of_last_test_data(run, rows):
 def best_of(run, rows):
     """`rows`: the run's. None where no epoch has a figure."""
     monitor, before = monitor_of(run), run.epochs_before("test_data", "monitor")
-    choices = [(monitor, [row for row in rows if row["epoch"] > before])] if monitor else []
-    choices += [(key, rows if key == "train_loss" else of_last_test_data(run, rows)) for key in MEASURES]
-    for key, counted in choices:
+    choices = [(monitor, [row for row in rows if row["epoch"] > before], True)] if monitor else []
+    choices += [(key, rows if key == "train_loss" else of_last_test_data(run, rows), False) for key in MEASURES]
+    for key, counted, is_of_recipe in choices:
         row = extreme(counted, key)
         if row:
             file = f"ckpt-{row['step']:010}.h5" if row["step"] is not None else ""
-            is_of_recipe = key == monitor
             if is_of_recipe and checkpoint_of(run):
                 file = FILE
             elif file not in run.checkpoints:

@@ -2,6 +2,7 @@
 """Several runs side by side."""
 
 import json
+import os
 import statistics
 
 from . import best as best_epochs, differences, forms, networks, ranges, svg
@@ -32,12 +33,8 @@ def outcome(run):
             "chosen_by": best.key if best and best.is_of_recipe else None,
             "seconds": sum(told) if told else None,
             "samples_per_s": statistics.median(speeds) if speeds else None, "state": run.state,
-            "task": json.dumps(run.recipe.get("data", {}).get("target"), default=str), "test_data": test_data_of(run)}
-
-
-def test_data_of(run):
-    """(digest of the content, path): the first "" where the run does not tell."""
-    return run.last_start.get("test_data", ""), str(run.recipe.get("data", {}).get("test", ""))
+            "task": json.dumps(run.recipe.get("data", {}).get("target"), default=str), "test_data": run.last_start.get("test_data", ""),
+            "test_path": os.path.realpath(str(run.recipe.get("data", {}).get("test", "")))}
 
 
 COLUMNS = [("epochs", "epochs", lambda value: forms.count(value)),
@@ -65,7 +62,7 @@ def best_of(values, better, show):
 
 
 OTHER_LOSSES = "The runs are not ranked: their losses are of different kinds."
-OTHER_TESTS = "The runs are not ranked: they do not answer the same test set (data.test, data.target)."
+OTHER_TESTS = "The runs are not ranked: they do not answer the same test set, in the same shards (data.test, data.target)."
 
 
 def are_of_other_losses(outcomes):
@@ -73,10 +70,14 @@ def are_of_other_losses(outcomes):
 
 
 def are_of_other_tests(outcomes):
-    """By the content of the test data where all runs tell it, or else by the path."""
-    data = [one["test_data"] for one in outcomes]
-    told = 0 if all(digest for digest, _ in data) else 1
-    return len({one["task"] for one in outcomes}) > 1 or len({one[told] for one in data}) > 1
+    """By what they are asked, and by the content of the test data where all runs tell it."""
+    digests = {one["test_data"] for one in outcomes}
+    return len({one["task"] for one in outcomes}) > 1 or ("" not in digests and len(digests) > 1)
+
+
+def are_perhaps_of_other_tests(outcomes):
+    """Nobody knows: some runs, of earlier programs, do not tell the content of their test data, and the paths differ."""
+    return "" in {one["test_data"] for one in outcomes} and len({one["test_path"] for one in outcomes}) > 1
 
 
 def is_ranked(one):
@@ -118,8 +119,10 @@ def told_of_best(labels, outcomes, key, best):
 def told_of_epochs(outcomes):
     """What the best epochs are, and whether there are checkpoints of them."""
     key, _ = ranking(outcomes)
+    diverged = sum(not is_ranked(one) for one in outcomes)
+    told = f"{forms.plural(diverged, 'run')} diverged and {'is' if diverged == 1 else 'are'} not ranked." if diverged else ""
     if key is None or are_of_other_tests(outcomes):
-        return []
+        return [Text(told)] if told else []
     text = (f"Runs are ranked by the {MEASURES[key][0]} of the best epoch of each; what is not called its own is of the last "
             "epoch.")
     if any(one["chosen_by"] for one in outcomes):
@@ -127,10 +130,9 @@ def told_of_epochs(outcomes):
     lost = sum(one["kept"] == "none" for one in outcomes)
     if lost:
         text += f" {forms.plural(lost, 'run has', 'runs have')} no checkpoint of it."
-    diverged = sum(not is_ranked(one) for one in outcomes)
-    if diverged:
-        text += f" {forms.plural(diverged, 'run')} diverged and {'is' if diverged == 1 else 'are'} not ranked."
-    return [Text(text)]
+    if are_perhaps_of_other_tests(outcomes):
+        text += " Whether they answer the same test set is not known: the paths of data.test differ."
+    return [Text(f"{text} {told}".rstrip())]
 
 
 def setting_cell(value):

@@ -105,10 +105,10 @@ def shortened(text, most):
     """In at most so many columns: without its middle, as paths differ at both ends."""
     if columns(text) <= most:
         return text
-    begin = end = text
-    while columns(begin) > (most - 3) // 2:
+    begin, end, half = text, text, max(0, (most - 3) // 2)
+    while columns(begin) > half:
         begin = begin[:-1]
-    while columns(end) > (most - 3) // 2:
+    while columns(end) > half:
         end = end[1:]
     return f"{begin}...{end}"
 

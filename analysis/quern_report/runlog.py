@@ -220,7 +220,7 @@ def number(record, key):
 def has_types(record):
     """As the program writes them; those of other keys are looked at where they are read."""
     hosts, changes = record.get("hosts") or {}, record.get("changes") or []
-    return (isinstance(record.get("event", ""), str) and isinstance(hosts, dict)
+    return (all(isinstance(record.get(key, ""), str) for key in ("event", "test_data", "monitor")) and isinstance(hosts, dict)
             and all(isinstance(ranks, int) for ranks in hosts.values()) and isinstance(changes, list)
             and all(isinstance(change, dict) and all(isinstance(change.get(part), str) for part in CHANGE)
                     for change in changes)

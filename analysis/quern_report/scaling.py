@@ -150,9 +150,9 @@ def remarks(found, others, expected):
 
 
 def unlike(found):
-    """What the points differ in beside their number."""
+    """What the points differ in beside their number. Runs without events.jsonl do not tell their threads."""
     for key, name in (("processor", "processor"), ("threads", "threads of a rank"), ("data", "training data")):
-        kinds = sorted({str(point.get(key)) for point in found})
+        kinds = sorted({str(point.get(key)) for point in found if key == "processor" or point.get(key) is not None})
         if len(kinds) > 1:
             yield f"The points differ in {name} ({', '.join(kinds)}): compare them with care."
 

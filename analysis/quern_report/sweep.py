@@ -5,7 +5,7 @@ import collections
 
 from . import conclusions, differences, forms, panels
 from .blocks import Figure, Section, Text
-from .compare import MEASURES, OTHER_LOSSES, is_ranked, outcome, ranking, sections_of as compare_sections
+from .compare import MEASURES, OTHER_LOSSES, OTHER_TESTS, are_of_other_tests, is_ranked, outcome, ranking, sections_of as compare_sections
 from .runlog import RunError
 
 MOST_NAMED = 8  # settings in a sentence
@@ -158,12 +158,26 @@ def answers(cells, axes, key):
 def left_out(runs, outcomes, axes, key):
     """Why the map lacks some runs."""
     diverged = sum(not is_ranked(one) for one in outcomes)
-    missing = sum(one[key] is None and is_ranked(one) for one in outcomes)
-    changed = sum(changed_in(run, axes) and is_ranked(one) and one[key] is not None for run, one in zip(runs, outcomes))
+    has = [bool(key) and one[key] is not None for one in outcomes]
+    missing = sum(not told and is_ranked(one) for one, told in zip(outcomes, has))
+    changed = sum(changed_in(run, axes) and is_ranked(one) and told for run, one, told in zip(runs, outcomes, has))
     for number, why in ((diverged, "diverged"), (missing, "no complete epoch"),
                         (changed, f"{' or '.join(axes)} changed while it trained")):
         if number:
             yield f"{forms.plural(number, 'run')} without a result here: {why}."
+
+
+def why_nothing(runs, outcomes, axes, key):
+    """Why there is no map."""
+    if not axes:
+        return ["The runs differ in no setting."]
+    if not any(one["epochs"] for one in outcomes):
+        return ["No run has completed an epoch."]
+    if are_of_other_tests(outcomes):
+        return [OTHER_TESTS]
+    if key is None and any(map(is_ranked, outcomes)):
+        return [OTHER_LOSSES]
+    return left_out(runs, outcomes, axes, key)
 
 
 def sections_of(runs, settings, wanted=(), not_begun=()):
@@ -174,13 +188,10 @@ def sections_of(runs, settings, wanted=(), not_begun=()):
     axes = axes_of(settings, wanted, repeated_by(runs))
     key, _ = ranking(outcomes)
     tables = compare_sections(runs, settings, axes)
-    if not axes or key is None:
-        why = ("The runs differ in no setting." if not axes else
-               OTHER_LOSSES if any(one["epochs"] for one in outcomes) else "No run has completed an epoch.")
-        return [Section("Answers", [Text(why, True), *waiting]), *tables]
-    cells, repeated = cells_of(runs, settings, outcomes, axes, key)
-    if not cells:
-        return [Section("Answers", [*(Text(text, True) for text in left_out(runs, outcomes, axes, key)), *waiting]), *tables]
+    cells, repeated = cells_of(runs, settings, outcomes, axes, key) if axes and key else ({}, 0)
+    if not cells or are_of_other_tests(outcomes):
+        why = why_nothing(runs, outcomes, axes, key)
+        return [Section("Answers", [*(Text(text, True) for text in why), *waiting]), *tables]
     texts = [Text(text) for text in [*answers(cells, axes, key), *conclusions.speeds(runs, settings, outcomes)]]
     others = hidden(settings, axes, cells)
     if others:

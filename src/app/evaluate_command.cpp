@@ -135,7 +135,7 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
   info.ranks = comm.size();
   run_on_root(comm, [&] {
     if (!std::isfinite(result.loss))
-      log::warn("the loss is not finite, because outputs of the network are not");
+      log::warn("the loss is not finite: outputs of the network are not, or are too large for it");
   });
   log::print(options.json ? evaluation_json(info) : evaluation_report(info));
   return ExitCode::done;

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
+#include <span>
 #include <system_error>
 
 #include "base/error.hpp"
@@ -41,13 +43,21 @@ bool is_of(const std::optional<CheckpointState>& checkpoint, const BestEvaluatio
   return checkpoint && checkpoint->progress.step == best.step;
 }
 
+// Has the run of `newer` the recipe of `older`, or changed it since?
+bool is_same_run(const CheckpointState& older, const CheckpointState& newer) {
+  const bool has_changed =
+      newer.changes.size() > older.changes.size() &&
+      std::ranges::equal(older.changes, std::span(newer.changes).first(older.changes.size()));
+  return older.origin.seed == newer.origin.seed &&
+         older.origin.data_sha256 == newer.origin.data_sha256 &&
+         (older.origin.recipe == newer.origin.recipe || has_changed);
+}
+
 // The best one until then of the run that wrote `newer`? The run ended before it named `newer`.
 bool is_beaten_by(const CheckpointState& older, const CheckpointState& newer) {
   return older.best.step == older.progress.step && older.progress.step < newer.progress.step &&
          older.best.monitor == newer.best.monitor && older.best.is_beaten_by(newer.best.value) &&
-         older.best_data == newer.best_data && older.origin.seed == newer.origin.seed &&
-         older.origin.data_sha256 == newer.origin.data_sha256 &&
-         older.origin.recipe == newer.origin.recipe;
+         older.best_data == newer.best_data && is_same_run(older, newer);
 }
 
 // It may be all that somebody has left of other weights.
@@ -91,17 +101,20 @@ void name_best_checkpoint(const fs::path& checkpoint) {
 
 bool restore_best_checkpoint(const fs::path& folder, const BestEvaluation& best) {
   const fs::path file = folder / kBestCheckpointName;
-  const std::optional<CheckpointState> named = read_good(file);
-  if (best.epoch > 0 && is_of(named, best)) return true;
-  const fs::path checkpoint = folder / checkpoint_name(best.step);
-  const std::optional<CheckpointState> right =
-      best.epoch > 0 ? read_good(checkpoint) : std::nullopt;
   std::error_code error;
+  if (best.epoch == 0) {
+    if (fs::exists(file, error)) set_aside(file);
+    return true;
+  }
+  const std::optional<CheckpointState> named = read_good(file);
+  if (is_of(named, best)) return true;
+  const fs::path checkpoint = folder / checkpoint_name(best.step);
+  const std::optional<CheckpointState> right = read_good(checkpoint);
   const bool has_right = is_of(right, best);
   const bool is_earlier = named && has_right && is_beaten_by(*named, *right);
   if (fs::exists(file, error) && !is_earlier) set_aside(file);
   if (has_right) name_best_checkpoint(checkpoint);
-  return has_right || best.epoch == 0;
+  return has_right;
 }
 
 }  // namespace quern

@@ -41,7 +41,10 @@ ExitCode fail_alone(Communicator& comm, const std::string& message, ExitCode cod
 ExitCode fail_in_group(Communicator& comm, const AgreedError& error) {
   constexpr std::chrono::seconds kUntilItHasSpoken{10};
   if (error.rank() > 0) std::this_thread::sleep_for(kUntilItHasSpoken);
-  return fail_alone(comm, error.what(), error.code());
+  return fail_alone(comm,
+                    "in a group of " + std::to_string(error.num_ranks()) + " of the " +
+                        std::to_string(comm.size()) + " ranks: " + error.what(),
+                    error.code());
 }
 
 // What `body` throws becomes one message.

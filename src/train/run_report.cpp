@@ -59,9 +59,8 @@ void RunReport::step_line(const StepReport& report, int samples, double learning
   since_line_.restart();
 }
 
-void RunReport::epoch(const TrainingProgress& at, double learning_rate,
+void RunReport::epoch(const TrainingProgress& at, double seconds, double learning_rate,
                       const std::optional<StepTimes>& times) {
-  const double seconds = since_epoch_.seconds();
   const double rate = static_cast<double>(epoch_samples_) / seconds;
   const double loss = at.epoch_loss_sum / static_cast<double>(at.epoch_samples);
   MetricsRecord line =

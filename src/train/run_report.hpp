@@ -51,9 +51,11 @@ class RunReport {
   /// Then that line.
   void step_line(const StepReport& report, int samples, double learning_rate);
 
-  /// Of all ranks, collective: the epoch that has just been counted. `times`: of this rank, where
-  /// they are known.
-  void epoch(const TrainingProgress& at, double learning_rate,
+  /// Of all ranks: since begin_epoch().
+  double epoch_seconds() const { return since_epoch_.seconds(); }
+  /// Of all ranks, collective: the epoch that has just been counted, and took so long. `times`: of
+  /// this rank, where they are known.
+  void epoch(const TrainingProgress& at, double seconds, double learning_rate,
              const std::optional<StepTimes>& times);
   /// Of all ranks, collective: `loss` as StepReport::rank_loss.
   void rank_losses(const TrainingProgress& at, double loss);

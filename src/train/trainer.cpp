@@ -187,10 +187,11 @@ void Trainer::log_step(const StepReport& report) {
 
 void Trainer::finish_epoch() {
   progress_.epoch += 1;
+  const double seconds = report_.epoch_seconds();
   if (comm_.rank() == 0) checkpoints_.check_folder();
   std::optional<StepTimes> times;
   if constexpr (kHostExecution) times = step_.take_times();
-  report_.epoch(progress_, step_.learning_rate(progress_.step - 1), times);
+  report_.epoch(progress_, seconds, step_.learning_rate(progress_.step - 1), times);
   if (recipe_.train.per_rank_loss) report_.rank_losses(progress_, rank_loss_);
   if (const std::optional<AgreedError> failure = evaluate()) {
     progress_.epoch -= 1;  // who resumes at its end evaluates it

@@ -67,6 +67,9 @@ class ChangedTest(BestCase):
         by_accuracy = KEEPS + BY_ACCURACY
         self.assertEqual(self.best_of(start(0, "a", "loss"), start(2, "a", "accuracy"), extra=by_accuracy), 4)
         self.assertEqual(self.best_of(start(0, "a", "accuracy"), extra=by_accuracy), 2)
+        found = self.found(start(0, "a", "loss"), start(4, "a", "accuracy"), extra=by_accuracy)  # none since then
+        told = best.best_of(found, found.rows())
+        self.assertEqual((told.epoch, told.is_of_recipe, told.file), (2, False, "ckpt-0000000040.h5"))
         # A recipe that chooses none is not concerned.
         self.assertEqual(self.best_of(start(0, "a", "loss"), start(2, "a", "accuracy"), extra=BY_ACCURACY), 2)
 

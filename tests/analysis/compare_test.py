@@ -104,7 +104,7 @@ class CompareTest(ReportCase):
     def test_other_test_sets_are_not_compared(self):
         runs = [run_of(self.folder / name, accuracy) for name, accuracy in (("a", 0.7), ("b", 0.9))]
         for digests, data, is_ranked in ((("x", "x"), ("here", "there"), True), (("x", "y"), ("here", "here"), False),
-                                         (("", "y"), ("here", "here"), True), (("", ""), ("here", "there"), False)):
+                                         (("", "y"), ("here", "here"), True), (("", ""), ("here", "there"), True), (("", ""), ("here", "./here/"), True)):
             for run, digest, path in zip(runs, digests, data):
                 write_events(run, {**START, "test_data": digest})
                 recipe = (run / "recipe.toml").read_text().split("[data]\n")
@@ -112,6 +112,13 @@ class CompareTest(ReportCase):
             shown = self.page(self.folder / self.report("compare", *runs)[0].strip())
             self.assertEqual("Bold: the best run, b." in shown, is_ranked, (digests, data))
             self.assertEqual("they do not answer the same test set" in shown, not is_ranked)
+            self.assertEqual("is not known: the paths of data.test differ" in shown, digests[0] + data[1] == "there")
+            recipe = runs[1] / "recipe.toml"
+            recipe.write_text(recipe.read_text().replace("lr = 0.2", "lr = 0.4"))
+            shown = self.page(self.folder / self.report("sweep", *runs, "--out", "s")[0].strip())
+            self.assertEqual("cells: test accuracy" in shown, is_ranked)  # the map
+            self.assertEqual("they do not answer the same test set" in shown, not is_ranked)
+            recipe.write_text(recipe.read_text().replace("lr = 0.4", "lr = 0.2"))
 
     def test_runs_without_a_test_set_are_ranked_by_their_best_epoch(self):
         losses = {"a": (0.5, 0.1, 2.0), "b": (0.5, 0.4, 0.2)}
@@ -179,6 +186,12 @@ class SweepTest(ReportCase):
         shown = self.page(self.folder / self.report("sweep", runs[2], runs[3])[0].strip())
         self.assertIn("1 run without a result here: diverged.", shown)
         self.assertNotIn("best:", shown)
+        write_events(runs[3], START, {"event": "failure", "step": 60, "reason": "training diverged at step 61"})
+        for command in ("sweep", "compare"):
+            shown = self.page(self.folder / self.report(command, runs[2], runs[3])[0].strip())
+            self.assertIn("2 runs diverged and are not ranked.", shown)
+            self.assertNotIn("of different kinds", shown)
+        self.assertIn("2 runs without a result here: diverged.", self.page(self.folder / "sweep/sweep.html"))
 
     def test_the_spread_of_seeds_is_told(self):
         runs = [run_of(self.folder / f"{lr}-{seed}", accuracy, lr, seed=seed)
@@ -272,6 +285,8 @@ class ScalingOfRunsTest(ReportCase):
         remark = "The points differ in threads of a rank (1, 2): compare them with care."
         self.assertIn(remark, self.report("scaling", *runs, "--out", "out")[0])
         self.assertNotIn("as many samples a second", self.page(self.folder / self.report("sweep", *runs)[0].strip()))
+        (runs[0] / "events.jsonl").unlink()
+        self.assertNotIn("The points differ in threads", self.report("scaling", *runs, "--out", "out")[0])
         write_events(runs[0], START)
         self.assertNotIn(remark, self.report("scaling", *runs, "--out", "out")[0])
         self.assertIn("as many samples a second", self.page(self.folder / self.report("sweep", *runs)[0].strip()))

@@ -125,6 +125,10 @@ class RunLogTest(unittest.TestCase):
                                                   ((), None))):
             self.assertEqual(read_run(write_run(self.folder / str(number), events=events)).failure, found)
 
+    def test_events_of_other_types_are_left_out(self):
+        odd = [{"event": "start", "step": 0, "test_data": ["x"]}, {"event": "start", "step": 0, "monitor": 5}]
+        self.assertEqual(read_run(write_run(self.folder / "odd", events=odd)).events, [])
+
     def test_changed_settings_count_once(self):
         def start(step, *changes):
             return {"event": "start", "step": step,

@@ -122,6 +122,7 @@ EventLine event_line(const JsonLine& json) {
   line.event = text_of(json, "event");
   line.time = seconds_of(text_of(json, "time"));
   line.step = integer(json, "step").value_or(0);
+  line.epoch = integer(json, "epoch").value_or(0);
   line.total_steps = integer(json, "total_steps").value_or(0);
   line.reason = text_of(json, "reason");
   line.test_data = text_of(json, "test_data");
@@ -161,12 +162,13 @@ RunLog read_run_log(const fs::path& folder) {
   return run;
 }
 
-std::int64_t first_step_of_test_data(const RunLog& run) {
+std::int64_t epochs_before_test_data(const RunLog& run) {
   const EventLine* first = nullptr;
   for (auto event = run.events.rbegin(); event != run.events.rend(); ++event) {
+    if (event->event != "start" || event->test_data.empty()) continue;
     // What a later start from there trained again is not of the run.
-    if (event->event != "start" || (first && event->step >= first->step)) continue;
-    if (first && event->test_data != first->test_data) return first->step;
+    if (first && event->step >= first->step) continue;
+    if (first && event->test_data != first->test_data) return first->epoch;
     first = &*event;
   }
   return 0;

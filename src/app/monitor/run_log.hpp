@@ -35,6 +35,7 @@ struct EventLine {
   std::string event;
   std::int64_t time = 0;  ///< seconds since 1970, UTC
   std::int64_t step = 0;
+  std::int64_t epoch = 0;        ///< whole epochs done
   std::int64_t total_steps = 0;  ///< start
   std::string reason;            ///< stop, failure
   std::string test_data = {};    ///< start: digest of the content
@@ -54,8 +55,9 @@ struct RunLog {
 /// InputError when the folder is no run folder, or a file in it cannot be read.
 RunLog read_run_log(const std::filesystem::path& folder);
 
-/// The step from which on all evaluations are of the test data that the run has now.
-std::int64_t first_step_of_test_data(const RunLog& run);
+/// How many epochs were done when the run got the test data that it has now: evaluations of these
+/// are of others. 0 where it has them from the start, or where the starts do not tell.
+std::int64_t epochs_before_test_data(const RunLog& run);
 
 /// When a line was written, in seconds since 1970: its time_s after the start that it belongs to. 0
 /// when there is no such start.

@@ -116,13 +116,13 @@ std::string figures_text(const RunLog& run) {
   if (text.empty()) return text;
   text = "loss      " + text;
   if (test && test->accuracy) {
-    const std::int64_t first = first_step_of_test_data(run);
-    double best = 0;
+    const std::int64_t before = epochs_before_test_data(run);
+    std::optional<double> best;
     for (const MetricsLine& line : run.metrics)
-      if (line.kind == "eval" && line.step > first)
-        best = std::max(best, line.accuracy.value_or(0));
-    text +=
-        fmt::format("\naccuracy  test {:.2f} %   best {:.2f} %", 100 * *test->accuracy, 100 * best);
+      if (line.kind == "eval" && line.accuracy && line.epoch > before)
+        best = std::max(best.value_or(0), *line.accuracy);
+    text += fmt::format("\naccuracy  test {:.2f} %", 100 * *test->accuracy);
+    text += best ? fmt::format("   best {:.2f} %", 100 * *best) : " (of other test data)";
   }
   return text;
 }

@@ -82,7 +82,8 @@ TEST(RunLog, WhatIsNoRunIsRefused) {
 // The clock of metrics.jsonl begins anew with each process.
 TEST(RunLog, WallTimeIsThatOfTheLastStartBefore) {
   RunLog run;
-  run.events = {{"start", 1000, 0, 40, ""}, {"stop", 1010, 10, 0, ""}, {"start", 2000, 10, 40, ""}};
+  run.events = {
+      {"start", 1000, 0, 0, 40, ""}, {"stop", 1010, 10, 1, 0, ""}, {"start", 2000, 10, 1, 40, ""}};
   MetricsLine line;
   line.step = 5;
   line.time_s = 3.5;

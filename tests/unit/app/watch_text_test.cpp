@@ -14,7 +14,7 @@ namespace {
 
 EventLine event(const std::string& name, std::int64_t time, std::int64_t step,
                 const std::string& reason = "") {
-  return {name, time, step, name == "start" ? 100 : 0, reason};
+  return {name, time, step, step / 10, name == "start" ? 100 : 0, reason};
 }
 
 /// 10 steps an epoch, a second a step, from second 1000 on.
@@ -76,6 +76,9 @@ TEST(WatchText, TheBestAccuracyIsOfTheTestDataThatTheRunHasNow) {
   EXPECT_THAT(starts({{0, "a"}, {20, "b"}, {10, "a"}}),
               testing::HasSubstr(always));  // trained again
   EXPECT_THAT(starts({{0, ""}, {20, ""}}), testing::HasSubstr(always));
+  EXPECT_THAT(starts({{0, ""}, {20, "b"}}), testing::HasSubstr(always));  // of an earlier program
+  EXPECT_THAT(starts({{0, "a"}, {40, "b"}}),
+              testing::HasSubstr("accuracy  test 54.00 % (of other test data)"));
 }
 
 TEST(WatchText, ARunningRun) {

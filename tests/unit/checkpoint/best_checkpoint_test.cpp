@@ -148,6 +148,24 @@ TEST_F(RestoreBestCheckpoint, TakesTheNameSilentlyFromAnEarlierBestOfTheSameRun)
   }
 }
 
+TEST_F(RestoreBestCheckpoint, ARunThatChangedItsRecipeIsTheSame) {
+  for (const bool has_changed : {true, false}) {
+    const auto write_best = [&](std::int64_t step, double value, const std::string& recipe) {
+      test::SampleRun run(step);
+      CheckpointState& state = run.state();
+      state.best = {.epoch = 1, .step = step, .value = value};
+      state.origin.recipe += recipe;
+      if (has_changed && step > 1) state.changes.push_back({2, "optimizer.lr", "0.1", "0.01"});
+      return write_checkpoint(folder.path(), state);
+    };
+    name_best_checkpoint(write_best(1, 1, ""));
+    write_best(3, 0.5, "# other");
+    EXPECT_TRUE(restore(best_at(3)));
+    EXPECT_EQ(step_of_best(folder.path()), 3);
+    EXPECT_EQ(std::filesystem::exists(folder.path() / "best-old.h5"), !has_changed);
+  }
+}
+
 TEST_F(RestoreBestCheckpoint, NamesNoDamagedOne) {
   test::put_bytes(folder.path() / "best.h5", "no checkpoint");
   test::put_bytes(folder.path() / checkpoint_name(1), "no checkpoint");
