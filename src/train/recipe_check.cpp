@@ -14,6 +14,7 @@
 #include "strategy/least_samples.hpp"
 #include "strategy/model.hpp"
 #include "strategy/recipe_grid.hpp"
+#include "tensor/kernel_choice.hpp"
 #include "tensor/types.hpp"
 #include "train/starting_point.hpp"
 
@@ -38,10 +39,10 @@ void check_precision(const Recipe& recipe) {
         "train.bf16_sums = \"pairs\" is for CPUs, but this quern was built for GPUs, which have an "
         "order of their own (expected no such key)");
   }
-  if (recipe.train.convolution == Convolution::winograd && !kHostExecution) {
+  if (recipe.train.convolution == Convolution::winograd && runs_device_kernels()) {
     throw InputError(
-        "train.convolution = \"winograd\" is for CPUs, but this quern was built for GPUs (expected "
-        "\"direct\")");
+        "train.convolution = \"winograd\" is for CPUs, but this quern runs the kernels of GPUs "
+        "(expected \"direct\")");
   }
   if (precision == Precision::fp32 || kTensorCores) return;
   if (precision == Precision::bf16 && kHostExecution) return;

@@ -82,6 +82,12 @@ class WinogradTest(training.TrainingTest):
         self.assert_same_run("run", "direct")
         self.assertNotIn("winograd", self.train("deep", "deep", WINOGRAD).err)
 
+    def test_not_with_the_kernels_of_devices(self):
+        done = self.quern(*self.train_arguments("deep", "run", [WINOGRAD]), env={"QUERN_DEVICE_KERNELS": "1"})
+        self.assertEqual((done.code, len(done.errors())), (2, 1), done)
+        self.assertIn('train.convolution = "winograd" is for CPUs, but this quern runs the kernels of GPUs', done.err)
+        self.assertFalse((self.folder / "run").exists())
+
     def test_not_beside_rounded_operands(self):
         done = self.train("deep", "run", WINOGRAD, "train.precision=bf16", expected=2)
         self.assertRegex(done.err, "train.convolution.*train.precision")
