@@ -27,7 +27,7 @@ TEST(CheckSame, AcceptsWhatAllRanksBring) {
 }
 
 TEST(CheckSame, NamesTheLowestRankAndTheLineThatDiffers) {
-  if (world().size() == 1) GTEST_SKIP();
+  if (world().size() == 1) return;
   const int rank = world().rank();
   const auto with = [&](const std::string& theirs) {
     return [&, theirs] {

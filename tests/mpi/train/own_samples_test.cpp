@@ -124,7 +124,7 @@ TEST(NodeSamples, SharesOfAllRanksAreOneSet) {
 }
 
 TEST(NodeSamples, AreAsManyOnAllRanks) {
-  if (world().size() == 1) GTEST_SKIP();
+  if (world().size() == 1) return;
   const auto make = [&](std::int64_t count, int units) {
     const ShardContent content{
         .input = StoredType::float32, .shape = {units}, .answer = Answer::none};
