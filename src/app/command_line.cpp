@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -48,8 +49,9 @@ Option& Option::not_negative() {
   // CLI11's own check prints the largest double in full.
   option_->check([](const std::string& text) {
     double value = 0;
-    if (CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value >= 0)
-      return std::string();
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool is_number = error == std::errc() && rest == text.data() + text.size();
+    if (is_number && std::isfinite(value) && value >= 0) return std::string();
     return fmt::format("'{}' is no number of at least 0", text);
   });
   return *this;

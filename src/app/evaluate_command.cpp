@@ -68,10 +68,7 @@ void add_metrics(const MetricsChoice& choice, const ClassMetrics& metrics, Evalu
     if (choice.per_class) {
       info.class_samples.push_back(metrics.samples_of(label));
       info.class_correct.push_back(metrics.count(label, label));
-      std::int64_t predicted = 0;
-      for (int other = 0; other < metrics.outputs(); ++other)
-        predicted += metrics.count(other, label);
-      info.class_predicted.push_back(predicted);
+      info.class_predicted.push_back(metrics.predicted_as(label));
     }
     if (!choice.confusion) continue;
     std::vector<std::int64_t>& row = info.confusion.emplace_back();
@@ -159,8 +156,7 @@ Command add_evaluate_command(CommandLine app) {
       .add_option("--metrics", options->metrics,
                   "More about a classifier, separated by commas: top5 (accuracy among the five "
                   "largest outputs), per_class (recall, precision and F1 of each class), confusion "
-                  "(a row for each "
-                  "label, a column for each predicted class)")
+                  "(a row for each label, a column for each predicted class)")
       .type_name("NAMES");
   command.add_flag("--json", options->json, "Print one JSON object instead of a sentence");
   return {command,

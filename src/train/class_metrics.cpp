@@ -60,4 +60,10 @@ std::int64_t ClassMetrics::samples_of(int label) const {
   return sum;
 }
 
+std::int64_t ClassMetrics::predicted_as(int predicted) const {
+  std::int64_t sum = 0;
+  for (int label = 0; label < outputs_; ++label) sum += count(label, predicted);
+  return sum;
+}
+
 }  // namespace quern

@@ -31,6 +31,7 @@ class ClassMetrics {
   /// Samples of class `label` whose largest output (the first of equals) was `predicted`.
   std::int64_t count(int label, int predicted) const { return counts_[place(label, predicted)]; }
   std::int64_t samples_of(int label) const;
+  std::int64_t predicted_as(int predicted) const;
   /// Samples whose label is among the five largest outputs (of equals the first ones count).
   std::int64_t correct_in_top() const { return counts_.back(); }
 

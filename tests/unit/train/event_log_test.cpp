@@ -4,21 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "support/json_lines.hpp"
 #include "support/temp_dir.hpp"
 
 namespace quern::test {
 
 namespace {
-
-std::vector<nlohmann::json> read_lines(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  std::vector<nlohmann::json> lines;
-  for (std::string line; std::getline(file, line);)
-    lines.push_back(nlohmann::json::parse(line, nullptr, false));
-  return lines;
-}
 
 TrainingProgress at(std::int64_t step, std::int64_t epoch) {
   TrainingProgress progress{};
@@ -48,7 +40,7 @@ TEST(EventLog, TellsARunFromStartToEnd) {
     log.failed(at(13, 1), "the loss is not finite");
     log.finished(at(20, 2), "ab12");
   }
-  const auto lines = read_lines(dir / "events.jsonl");
+  const auto lines = read_json_lines(dir / "events.jsonl");
   ASSERT_EQ(lines.size(), 6u);
   EXPECT_EQ(lines[0]["event"], "start");
   EXPECT_EQ(lines[0]["total_steps"], 40);
@@ -80,7 +72,7 @@ TEST(EventLog, TellsWhatAStartChanged) {
                      {12, "optimizer.decay", "\"all\"", "\"weights\""}};
     log.started(at(12, 1), start);
   }
-  const auto lines = read_lines(dir / "events.jsonl");
+  const auto lines = read_json_lines(dir / "events.jsonl");
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_FALSE(lines[0].contains("changes"));
   EXPECT_EQ(lines[1]["changes"], nlohmann::json::parse(R"([
@@ -92,7 +84,7 @@ TEST(EventLog, GoesOnAfterATornLine) {
   const TempDir dir;
   std::ofstream(dir / "events.jsonl") << "{\"event\":\"start\"}\n{\"eve";
   EventLog(dir / "events.jsonl").stopped(at(1, 0), "SIGTERM");
-  const auto lines = read_lines(dir / "events.jsonl");
+  const auto lines = read_json_lines(dir / "events.jsonl");
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_TRUE(lines[1].is_discarded());
   EXPECT_EQ(lines[2]["event"], "stop");

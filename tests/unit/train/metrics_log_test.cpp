@@ -8,24 +8,17 @@
 #include <csignal>
 #include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "support/expect_error.hpp"
+#include "support/json_lines.hpp"
 #include "support/temp_dir.hpp"
 
 namespace quern::test {
 
 namespace {
-
-std::vector<nlohmann::json> read_lines(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  std::vector<nlohmann::json> lines;
-  for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
-  return lines;
-}
 
 MetricsRecord record() {
   MetricsRecord record;
@@ -52,7 +45,7 @@ TEST(MetricsLog, WritesOneObjectALine) {
     log.write(full);
     log.write(record());
   }
-  const auto lines = read_lines(dir / "metrics.jsonl");
+  const auto lines = read_json_lines(dir / "metrics.jsonl");
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0], nlohmann::json::parse(R"({"kind": "step", "epoch": 2, "step": 150,
       "loss": 0.25, "accuracy": 0.5, "lr": 0.1, "samples_per_s": 1000.0, "samples": 32,
@@ -66,7 +59,7 @@ TEST(MetricsLog, TimesOfTheRanksByPhase) {
   MetricsRecord line = record();
   line.rank_times = {{"data", {0.25, 1.0 / 3}}, {"other", {0, 2}}};
   MetricsLog(dir / "metrics.jsonl", 0, 0).write(line);
-  const auto lines = read_lines(dir / "metrics.jsonl");
+  const auto lines = read_json_lines(dir / "metrics.jsonl");
   EXPECT_EQ(lines.at(0)["rank_times_s"],
             nlohmann::json::parse(R"({"data": [0.25, 0.333333], "other": [0.0, 2.0]})"));
 }
@@ -81,7 +74,7 @@ TEST(MetricsLog, OfManyRanksASummary) {
   log.write(line);
   for (auto& [phase, all] : line.rank_times) all.push_back(0);
   log.write(line);
-  const auto lines = read_lines(dir / "metrics.jsonl");
+  const auto lines = read_json_lines(dir / "metrics.jsonl");
   EXPECT_EQ(lines.at(0)["rank_times_s"]["waiting"].size(), kMostListedRanks);
   EXPECT_FALSE(lines[0].contains("rank_summary_s"));
   EXPECT_FALSE(lines.at(1).contains("rank_times_s"));
@@ -100,7 +93,7 @@ TEST(MetricsLog, NumbersThatJsonDoesNotKnowBecomeWords) {
   odd.accuracy = -infinity;
   odd.samples_per_s = infinity;
   MetricsLog(dir / "metrics.jsonl", 0, 0).write(odd);
-  const auto lines = read_lines(dir / "metrics.jsonl");
+  const auto lines = read_json_lines(dir / "metrics.jsonl");
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0]["loss"], "nan");
   EXPECT_EQ(lines[0]["accuracy"], "-inf");
@@ -112,7 +105,7 @@ TEST(MetricsLog, AppendsAndIsReadableAtOnce) {
   MetricsLog(dir / "metrics.jsonl", 0, 0).write(record());
   MetricsLog log(dir / "metrics.jsonl", 150, 2);
   log.write(record());
-  EXPECT_EQ(read_lines(dir / "metrics.jsonl").size(), 2u);
+  EXPECT_EQ(read_json_lines(dir / "metrics.jsonl").size(), 2u);
 }
 
 TEST(MetricsLog, DropsWhatIsDoneAgainAndWhatIsTorn) {
@@ -132,7 +125,7 @@ TEST(MetricsLog, DropsWhatIsDoneAgainAndWhatIsTorn) {
   const auto kinds_after = [&](std::int64_t steps, std::int64_t epochs) {
     MetricsLog log(dir / "metrics.jsonl", steps, epochs);
     std::string kinds;
-    for (const auto& line : read_lines(dir / "metrics.jsonl")) {
+    for (const auto& line : read_json_lines(dir / "metrics.jsonl")) {
       kinds += line["kind"].get<std::string>() + " ";
     }
     return kinds;

@@ -4,22 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "comm/serial/communicator.hpp"
+#include "support/json_lines.hpp"
 #include "support/temp_dir.hpp"
 
 namespace quern::test {
 
 namespace {
-
-std::vector<nlohmann::json> lines_of(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  std::vector<nlohmann::json> lines;
-  for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
-  return lines;
-}
 
 struct RunReportTest : testing::Test {
   RunReportTest() {
@@ -61,7 +52,7 @@ TEST_F(RunReportTest, HasALineForStepEpochAndEvaluation) {
   report.step_line(step, 4, 0.25);
   report.epoch(at(10, 2), 2, 0.5, StepTimes{});
   report.evaluation(at(10, 2), {.samples = 8, .loss = 0.75, .correct = 6});
-  const auto lines = lines_of(folder.metrics_file());
+  const auto lines = read_json_lines(folder.metrics_file());
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_EQ(lines[0]["kind"], "step");
   EXPECT_EQ(lines[0]["epoch"], 2);  // that which the step is of, counted from 1
@@ -89,7 +80,7 @@ TEST_F(RunReportTest, HasNoAccuracyOfTargets) {
   report.open(folder, {}, 30);
   report.epoch(at(10, 1), 2, 0.5, std::nullopt);
   report.evaluation(at(10, 1), {.samples = 8, .loss = 2, .has_targets = true, .squared_error = 4});
-  const auto lines = lines_of(folder.metrics_file());
+  const auto lines = read_json_lines(folder.metrics_file());
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_FALSE(lines[0].contains("accuracy"));
   EXPECT_FALSE(lines[0].contains("rank_times_s"));
@@ -106,7 +97,7 @@ TEST_F(RunReportTest, CountsSamplesFromTheStartOfAnEpoch) {
   report.epoch(at(10, 1), 2, 0.5, std::nullopt);
   report.add_batch(1);
   report.epoch(at(20, 2), 2, 0.5, std::nullopt);
-  const auto lines = lines_of(folder.metrics_file());
+  const auto lines = read_json_lines(folder.metrics_file());
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_FALSE(lines[0].contains("samples_per_s"));
   EXPECT_EQ(lines[1]["samples_per_s"], 0.5);
@@ -119,7 +110,7 @@ TEST_F(RunReportTest, TellsHowARunEnds) {
   report.stopped(at(3, 0), "SIGTERM", "stopped");
   report.failed(at(4, 0), "the loss is nan");
   report.finished(at(30, 3), "ab");
-  const auto lines = lines_of(folder.events_file());
+  const auto lines = read_json_lines(folder.events_file());
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[0]["total_steps"], 30);
   EXPECT_EQ(lines[0]["threads"], 2);

@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "checkpoint/reader.hpp"
 #include "comm/serial/communicator.hpp"
 #include "support/expect_error.hpp"
+#include "support/json_lines.hpp"
 #include "support/temp_dir.hpp"
 #include "support/train_samples.hpp"
 
@@ -47,12 +47,8 @@ std::vector<float> weights(const RunFolder& folder) {
 }
 
 std::vector<nlohmann::json> metrics(const RunFolder& folder, const std::string& kind) {
-  std::ifstream file(folder.metrics_file());
-  std::vector<nlohmann::json> lines;
-  for (std::string line; std::getline(file, line);) {
-    const auto json = nlohmann::json::parse(line);
-    if (json["kind"] == kind) lines.push_back(json);
-  }
+  std::vector<nlohmann::json> lines = read_json_lines(folder.metrics_file());
+  std::erase_if(lines, [&](const nlohmann::json& line) { return line["kind"] != kind; });
   return lines;
 }
 
