@@ -69,4 +69,13 @@ std::unique_ptr<CommSession> start_communication(Transport transport, const Laun
   return session;
 }
 
+std::unique_ptr<CommSession> join_communicator(int handle) {
+#ifdef QUERN_HAVE_MPI
+  return join_mpi(handle);
+#else
+  throw InputError("communicator " + std::to_string(handle) +
+                   " of MPI was given, but this quern was built without it (QUERN_ENABLE_MPI=OFF)");
+#endif
+}
+
 }  // namespace quern

@@ -48,4 +48,10 @@ std::string mpi_library_version();
 std::unique_ptr<CommSession> start_communication(Transport transport,
                                                  const Launch& launch = read_launch());
 
+/// The ranks of a communicator that the program has made, on a duplicate of it; all of them call.
+/// `handle` is MPI_Comm_c2f(communicator), so that no header of MPI is needed here. InputError
+/// without MPI, where the program has not initialised it, and for what is no group of ranks with
+/// this one.
+std::unique_ptr<CommSession> join_communicator(int handle);
+
 }  // namespace quern

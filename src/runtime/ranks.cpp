@@ -138,6 +138,18 @@ ExitCode run_on_hosts(const std::function<ExitCode(Communicator&)>& body) {
   }
 }
 
+ExitCode run_on_ranks_of(int communicator, const std::function<ExitCode(Communicator&)>& body) {
+  try {
+    const auto session = join_communicator(communicator);
+    Communicator& comm = session->communicator();
+    log::set_rank(comm.rank());
+    return run_body(comm, [&](Communicator& ranks) { return with_kokkos(ranks, body); });
+  } catch (const Error& error) {  // of the communicator, which cannot say who else has it
+    log::error(error.what());
+    return error.code();
+  }
+}
+
 ExitCode run_on_ranks(const std::function<ExitCode(Communicator&)>& body,
                       const std::function<void(Communicator&)>& prepare) {
   return run_on_hosts([&](Communicator& comm) {

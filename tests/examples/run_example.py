@@ -110,6 +110,15 @@ class ExampleTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertEqual(done.stderr.count("nowhere"), 1, done.stderr)
 
+    def test_beside_a_simulation(self):
+        text = self.run_example("three", ranks=3)
+        self.assertLess(self.number(text, r"^mean squared error (\S+) on 2 ranks$"), 1e-3)
+        self.run_example("two", ranks=2)
+        self.assertEqual(self.hash("three"), self.hash("two"))
+        done = self.start(EXAMPLE, "one")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("expected at least two", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2, argv=[sys.argv[0], f"ExampleTest.test_{sys.argv[4]}"])

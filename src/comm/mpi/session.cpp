@@ -27,17 +27,19 @@ void check_thread_level(int provided, const std::string& whose, const char* expe
               expected);
 }
 
+void check_running_mpi() {
+  int provided = 0;
+  MpiCaller{0, "start"}.check(MPI_Query_thread(&provided), "MPI_Query_thread");
+  check_thread_level(provided, "the MPI that this program has initialised",
+                     "MPI_Init_thread with at least MPI_THREAD_FUNNELED");
+}
+
 // Of a program that has initialised MPI itself the communicator of all ranks stays as it is, with
 // its handler of errors.
 void initialise_mpi() {
+  if (mpi_is_running()) return check_running_mpi();
   int provided = 0;
   const MpiCaller caller{0, "start"};
-  if (mpi_is_running()) {
-    caller.check(MPI_Query_thread(&provided), "MPI_Query_thread");
-    check_thread_level(provided, "the MPI that this program has initialised",
-                       "MPI_Init_thread with at least MPI_THREAD_FUNNELED");
-    return;
-  }
   if (answer_of(MPI_Finalized, "MPI_Finalized")) {
     throw Error(
         "run_on_ranks: MPI has been finalised in this process (expected that a program which calls "
@@ -52,8 +54,8 @@ void initialise_mpi() {
 
 class MpiSession final : public CommSession {
  public:
-  explicit MpiSession(bool ends_mpi)
-      : ends_mpi_(ends_mpi), communicator_(MPI_COMM_WORLD), library_(mpi_version()) {}
+  MpiSession(MPI_Comm ranks, bool ends_mpi)
+      : ends_mpi_(ends_mpi), communicator_(ranks), library_(mpi_version()) {}
 
   ~MpiSession() override {
     // One rank that fails must not wait for the others in collective calls.
@@ -93,7 +95,25 @@ bool mpi_is_running() {
 std::unique_ptr<CommSession> start_mpi() {
   const bool is_programs_own = mpi_is_running();
   initialise_mpi();
-  return std::make_unique<MpiSession>(!is_programs_own);
+  return std::make_unique<MpiSession>(MPI_COMM_WORLD, !is_programs_own);
+}
+
+std::unique_ptr<CommSession> join_mpi(int handle) {
+  if (!mpi_is_running()) {
+    throw InputError(
+        "a communicator of MPI was given, but MPI is not running in this process (expected that "
+        "the program has called MPI_Init_thread)");
+  }
+  check_running_mpi();
+  const MPI_Comm ranks = MPI_Comm_f2c(handle);
+  const char* const expected = " (expected MPI_Comm_c2f of a communicator with this rank in it)";
+  if (ranks == MPI_COMM_NULL)
+    throw InputError(std::string("the given communicator is MPI_COMM_NULL") + expected);
+  int is_inter = 0;
+  MpiCaller{0, "start"}.check(MPI_Comm_test_inter(ranks, &is_inter), "MPI_Comm_test_inter");
+  if (is_inter)
+    throw InputError(std::string("the given communicator joins two groups of ranks") + expected);
+  return std::make_unique<MpiSession>(ranks, false);
 }
 
 }  // namespace quern

@@ -16,6 +16,9 @@ bool mpi_is_running();
 /// Error where MPI has been finalised.
 std::unique_ptr<CommSession> start_mpi();
 
+/// join_communicator() of comm/session.hpp.
+std::unique_ptr<CommSession> join_mpi(int handle);
+
 /// The MPI library's name and version on one line. Works before MPI starts.
 std::string mpi_version();
 
