@@ -22,9 +22,9 @@ ExitCode run_on_ranks(const std::function<ExitCode(Communicator&)>& body,
                       const std::function<void(Communicator&)>& prepare = {});
 
 /// run_on_ranks() on some ranks of a program that has initialised MPI: on those of a communicator
-/// of its own, all of which call, and no others. `communicator` is MPI_Comm_c2f(communicator). Ranks
-/// of several communicators may call at the same time, each for a training of its own. Rank 0 of the
-/// communicator speaks. An error that not all of its ranks have ends all of MPI_COMM_WORLD.
+/// of its own, all of which call, and no others. `communicator` is MPI_Comm_c2f(communicator).
+/// Ranks of several communicators may call at the same time, each for a training of its own. Rank 0
+/// of the communicator speaks. An error that not all of its ranks have ends all of MPI_COMM_WORLD.
 ExitCode run_on_ranks_of(int communicator, const std::function<ExitCode(Communicator&)>& body);
 
 /// run_on_ranks() without Kokkos and devices: for commands that read and write files.
