@@ -57,19 +57,22 @@ std::vector<OptimizerTensors> new_optimizer(const OptimizerSpec& spec, const Par
   return optimizer;
 }
 
-// A checkpoint says how samples and targets are normalized; those of a data set are known from the
-// data alone.
-void check_normalization(const Recipe& recipe) {
+// A checkpoint has the numbers that a recipe may leave to the training data.
+void check_numbers_of_data(const Recipe& recipe) {
+  const auto refuse = [](const std::string& key, const std::string& word,
+                         const std::string& numbers) {
+    throw InputError(key + " = \"" + word +
+                     "\" does not say by which numbers (expected those of the training: "
+                     "--recipe RUN/recipe.toml of a run of Quern has them, or --set '" +
+                     key + "={type=\"given\", " + numbers +
+                     "}'; quern train RECIPE --dry-run prints them)");
+  };
   for (const auto& [key, spec] : {std::pair("data.normalize", &recipe.data.normalize),
                                   {"data.normalize_targets", &recipe.data.normalize_targets}}) {
-    if (spec->type != NormalizeType::dataset) continue;
-    throw InputError(
-        std::string(key) +
-        " = \"dataset\" does not say by which numbers (expected those of the training: "
-        "--recipe RUN/recipe.toml of a run of Quern has them, or --set '" +
-        key +
-        "={type=\"given\", mean=[...], std=[...]}'; quern train RECIPE --dry-run prints them)");
+    if (spec->type == NormalizeType::dataset) refuse(key, "dataset", "mean=[...], std=[...]");
   }
+  if (recipe.loss.class_weights.type == ClassWeightsType::balanced)
+    refuse("loss.class_weights", "balanced", "values=[...]");
 }
 
 ExitCode import_weights(const ImportOptions& options) {
@@ -83,7 +86,7 @@ ExitCode import_weights(const ImportOptions& options) {
   const LoadedCheckpoint file = read_weights(options.file);
   const Recipe recipe =
       with_normalizations_of(file, read_recipe(options.recipe, options.overrides));
-  check_normalization(recipe);
+  check_numbers_of_data(recipe);
   const Network network(recipe.network);
   std::vector<TensorPlan> plan;
   for (const ParameterEntry& entry : network.table().entries())

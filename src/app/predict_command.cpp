@@ -159,11 +159,10 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
   const int num_outputs = model.whole().output_shape().units();
   std::unique_ptr<PredictionFile> file;  // rank 0 only
   run_on_root(comm, [&] {
-    file = make_prediction_file(
-        {is_classifier, has_labels, options.probabilities, recipe.loss.label_smoothing,
-         model.whole().output_shape(), samples.count, std::move(files),
-         names_of_outputs(checkpoint.state()->class_names, num_outputs)},
-        options.out);
+    file = make_prediction_file({is_classifier, has_labels, options.probabilities, recipe.loss,
+                                 model.whole().output_shape(), samples.count, std::move(files),
+                                 names_of_outputs(checkpoint.state()->class_names, num_outputs)},
+                                options.out);
   });
   std::vector<double> seconds;
   std::int64_t not_finite = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/shape.hpp"
+#include "spec/training_spec.hpp"
 
 namespace quern {
 
@@ -16,7 +17,7 @@ struct PredictionColumns {
   bool is_classifier = false;
   bool has_labels = false;
   bool has_probabilities = false;             ///< of a classifier, all of them
-  double label_smoothing = 0;                 ///< of the loss of labels
+  LossSpec loss = {};                         ///< of a classifier
   Shape outputs = {};                         ///< of the network
   std::int64_t samples = 0;                   ///< how many there are
   std::vector<std::string> files = {};        ///< of each sample, or empty

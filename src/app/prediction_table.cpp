@@ -40,9 +40,8 @@ PredictionTable::PredictionTable(PredictionColumns columns, const std::string& o
 
 void PredictionTable::add(std::span<const float> outputs, int label) {
   std::string line = std::to_string(count_);
-  const Prediction prediction = columns_.is_classifier
-                                    ? prediction_of(outputs, label, columns_.label_smoothing)
-                                    : Prediction{};
+  const Prediction prediction =
+      columns_.is_classifier ? prediction_of(outputs, label, columns_.loss) : Prediction{};
   const auto add_number = [&](double number) {
     line += ',' + float_text(static_cast<float>(number));
   };

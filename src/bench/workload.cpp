@@ -7,6 +7,7 @@
 
 #include "base/philox.hpp"
 #include "comm/agree.hpp"
+#include "network/network.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/memory.hpp"
 #include "strategy/recipe_grid.hpp"
@@ -72,10 +73,15 @@ Samples make_bench_samples(const ProcessGrid& grid, const Recipe& recipe, const 
 }
 
 // Synthetic samples have no statistics of their own; the work is the same with any numbers.
-Recipe with_known_normalization(Recipe recipe) {
+Recipe with_known_numbers(Recipe recipe) {
   for (NormalizeSpec* normalize : {&recipe.data.normalize, &recipe.data.normalize_targets})
     if (normalize->type == NormalizeType::dataset)
       *normalize = {NormalizeType::given, {0.5}, {0.25}};
+  ClassWeightsSpec& weights = recipe.loss.class_weights;
+  if (weights.type == ClassWeightsType::balanced) {
+    const auto classes = static_cast<std::size_t>(Network(recipe.network).output_shape().units());
+    weights = {ClassWeightsType::given, std::vector<double>(classes, 1)};
+  }
   return recipe;
 }
 
@@ -91,7 +97,7 @@ BenchWorkload::BenchWorkload(Communicator& comm, const Recipe& given)
     : BenchWorkload(given, make_grid(comm, given)) {}
 
 BenchWorkload::BenchWorkload(const Recipe& given, const ProcessGrid& ranks)
-    : recipe(with_known_normalization(given)),
+    : recipe(with_known_numbers(given)),
       grid(ranks),
       model(agree(grid.world(),
                   [&] { return Model(recipe, stage_of(grid), slices_of(grid, recipe)); })),

@@ -81,23 +81,25 @@ void compare_layers(const std::vector<LayerSpec>& ours, const std::vector<LayerS
 
 // As kernels have them.
 Recipe with_float_numbers(Recipe recipe) {
-  for (NormalizeSpec* spec : {&recipe.data.normalize, &recipe.data.normalize_targets}) {
-    for (std::vector<double>* numbers : {&spec->mean, &spec->std})
-      for (double& number : *numbers) number = static_cast<double>(static_cast<float>(number));
-  }
+  NormalizeSpec& inputs = recipe.data.normalize;
+  NormalizeSpec& targets = recipe.data.normalize_targets;
+  for (std::vector<double>* numbers :
+       {&inputs.mean, &inputs.std, &targets.mean, &targets.std, &recipe.loss.class_weights.values})
+    for (double& number : *numbers) number = static_cast<double>(static_cast<float>(number));
   return recipe;
 }
 
 // Numbers that are not known yet are compared once they are.
 bool is_open(const Key<Recipe>& key, const Recipe& ours, const Recipe& theirs) {
-  const auto is_open_in = [&](const char* table, NormalizeSpec DataSpec::*member) {
-    const NormalizeType our = (ours.data.*member).type;
-    const NormalizeType their = (theirs.data.*member).type;
-    return key.path.rfind(table, 0) == 0 && our != their && our != NormalizeType::none &&
-           their != NormalizeType::none;
+  const auto is_open_in = [&](const char* table, auto our, auto their) {
+    using Type = decltype(our);
+    return key.path.starts_with(table) && our != their && our != Type::none && their != Type::none;
   };
-  return is_open_in("data.normalize.", &DataSpec::normalize) ||
-         is_open_in("data.normalize_targets.", &DataSpec::normalize_targets);
+  return is_open_in("data.normalize.", ours.data.normalize.type, theirs.data.normalize.type) ||
+         is_open_in("data.normalize_targets.", ours.data.normalize_targets.type,
+                    theirs.data.normalize_targets.type) ||
+         is_open_in("loss.class_weights.", ours.loss.class_weights.type,
+                    theirs.loss.class_weights.type);
 }
 
 // Would the key be the same but for a difference that is named already?

@@ -83,7 +83,9 @@ class TableReader {
       read_key(*type_key, node);  // init = "normal" is short for init = {type = "normal"}
     } else {
       problems_.add(place_of(node), full_name(path),
-                    "found " + describe_type(node) + ", expected a table");
+                    "found " + describe_type(node) + ", expected " +
+                        (type_key ? type_key->expected + ", or a table with such a type"
+                                  : std::string("a table")));
     }
   }
 

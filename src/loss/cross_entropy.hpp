@@ -5,7 +5,15 @@
 // is no longer 1 at the label, but q_v = (1 - e) [v = label] + e / V:
 //   loss = log z + (1 - e) (m - x_label) + e sum_v (m - x_v) / V
 //   d_x_v = (exp(x_v - m) / z - q_v) inverse_count
+// With class weights w each term of the target counts w_v times, q_v w_v, and the target is no
+// longer 1 in all but Q = (1 - e) w_label + e sum_v w_v / V:
+//   loss = Q log z + (1 - e) w_label (m - x_label) + e sum_v w_v (m - x_v) / V
+//   d_x_v = (Q exp(x_v - m) / z - q_v w_v) inverse_count
+// as torch.nn.CrossEntropyLoss(weight=w, reduction="none"): the sum over a batch is divided by the
+// number of its samples, not by the sum of their weights.
 #pragma once
+
+#include <vector>
 
 #include "loss/cross_entropy_kernels.hpp"
 #include "loss/loss.hpp"
@@ -16,9 +24,12 @@ namespace quern {
 /// NaN (readers of data check labels before training starts).
 class CrossEntropy final : public Loss {
  public:
-  /// `label_smoothing`: e, in [0, 1]. Throws InputError unless `prediction` is flat.
-  explicit CrossEntropy(const Shape& prediction, double label_smoothing = 0);
+  /// `label_smoothing`: e, in [0, 1]. `class_weights`: w, or empty where all are 1. Throws
+  /// InputError unless `prediction` is flat and there are as many weights, or none.
+  explicit CrossEntropy(const Shape& prediction, double label_smoothing = 0,
+                        const std::vector<double>& class_weights = {});
   Layout input_layout(Layout) const override { return flat_layout(); }
+  void set_class_weights(const std::vector<double>& weights) override;
 
  protected:
   void evaluate_rows(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
@@ -26,7 +37,12 @@ class CrossEntropy final : public Loss {
                      const FloatView& values) const override;
 
  private:
-  LabelSmoothing smoothing_;
+  void allocate_own() override;
+
+  SmoothedTargets targets_;
+  std::vector<float> weights_;  // empty where all are 1
+  FloatView weights_view_;      // where kernels read them, after allocate()
+  FloatView whole_view_;        // of each label: Q
 };
 
 }  // namespace quern

@@ -11,6 +11,11 @@ namespace quern {
 
 void Loss::allocate(int max_rows) {
   row_values_ = FloatView("quern::loss::row_values", static_cast<std::size_t>(max_rows) * kColumns);
+  allocate_own();
+}
+
+void Loss::set_class_weights(const std::vector<double>&) {
+  throw Error("Loss::set_class_weights: this loss has no classes");
 }
 
 void Loss::check_rows(const LossContext& step, const Activation& array) const {
@@ -62,7 +67,8 @@ void Loss::add_rows(const ExecSpace& exec, const LossContext& step, const Gradie
 
 std::unique_ptr<Loss> make_loss(const LossSpec& spec, const Shape& prediction) {
   if (spec.type == LossType::cross_entropy)
-    return std::make_unique<CrossEntropy>(prediction, spec.label_smoothing);
+    return std::make_unique<CrossEntropy>(prediction, spec.label_smoothing,
+                                          spec.class_weights.values);
   return std::make_unique<RegressionLoss>(spec, prediction);
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "linalg/block_schedule.hpp"
 #include "spec/training_spec.hpp"
@@ -66,6 +67,10 @@ class Loss {
   /// array holds it.
   virtual bool reads_tiles() const { return false; }
 
+  /// How much samples of each class count from now on; before allocate(). InputError where there
+  /// are not as many as classes. Only of cross entropy.
+  virtual void set_class_weights(const std::vector<double>& weights);
+
   /// Allocates the per-row values. Called once, before the first step.
   void allocate(int max_rows);
 
@@ -96,6 +101,9 @@ class Loss {
   ConstFloatView row_values() const { return row_values_; }
 
  protected:
+  const Shape& shape() const { return shape_; }  ///< of the prediction
+  /// Allocates what else a loss reads.
+  virtual void allocate_own() {}
   /// Overwrites `values` (row_values()) and, unless empty, d_prediction.
   virtual void evaluate_rows(const ExecSpace& exec, const LossContext& step,
                              const Activation& prediction, const LossTarget& target,

@@ -9,10 +9,24 @@ namespace quern {
 
 enum class LossType { cross_entropy, mse, l1, huber };
 
+enum class ClassWeightsType {
+  none,
+  balanced,  ///< by how many training samples each class has; `given` once that is known
+  given,
+};
+
+/// How much the samples of a class count.
+struct ClassWeightsSpec {
+  ClassWeightsType type = ClassWeightsType::none;
+  std::vector<double> values = {};  ///< given: one for each class
+  friend bool operator==(const ClassWeightsSpec&, const ClassWeightsSpec&) = default;
+};
+
 struct LossSpec {
   LossType type = LossType::cross_entropy;
   double label_smoothing = 0;  ///< cross_entropy: share of the target that all classes get alike
-  double delta = 1;            ///< huber: larger errors count by their size, not by its square
+  ClassWeightsSpec class_weights = {};  ///< cross_entropy
+  double delta = 1;  ///< huber: larger errors count by their size, not by its square
   friend bool operator==(const LossSpec&, const LossSpec&) = default;
 };
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "loss/loss.hpp"
 #include "parallel/state_memory.hpp"
@@ -26,6 +27,9 @@ class Model {
   void set_normalization(const NormalizeSpec& inputs, const NormalizeSpec& targets) {
     loader_.set_normalization(inputs, targets);
   }
+
+  /// What loss.class_weights = "balanced" comes to, likewise.
+  void set_class_weights(const std::vector<double>& weights) { loss_->set_class_weights(weights); }
 
   /// Allocates for batches up to `most`, `in_flight` of them at once, and draws the initial
   /// parameters, which live in `memory`.

@@ -106,7 +106,7 @@ double sum_of_powers(std::span<const float> outputs, double largest) {
 
 }  // namespace
 
-Prediction prediction_of(std::span<const float> outputs, int label, double label_smoothing) {
+Prediction prediction_of(std::span<const float> outputs, int label, const LossSpec& loss) {
   Prediction prediction;
   for (std::size_t unit = 1; unit < outputs.size(); ++unit) {
     if (outputs[unit] > outputs[static_cast<std::size_t>(prediction.best)])
@@ -116,11 +116,16 @@ Prediction prediction_of(std::span<const float> outputs, int label, double label
   const double sum = sum_of_powers(outputs, largest);
   prediction.probability = 1 / sum;
   if (label >= 0) {
-    double target = (1 - label_smoothing) * outputs[static_cast<std::size_t>(label)];
-    const double share = label_smoothing / static_cast<double>(outputs.size());
+    const double log_total = largest + std::log(sum);
+    const double share = loss.label_smoothing / static_cast<double>(outputs.size());
+    const std::vector<double>& weights = loss.class_weights.values;
+    const auto term = [&](std::size_t unit) {
+      return (weights.empty() ? 1 : weights[unit]) * (log_total - outputs[unit]);
+    };
+    prediction.loss = (1 - loss.label_smoothing) * term(static_cast<std::size_t>(label));
     if (share > 0)
-      for (const float output : outputs) target += share * output;
-    prediction.loss = largest + std::log(sum) - target;
+      for (std::size_t unit = 0; unit < outputs.size(); ++unit)
+        prediction.loss += share * term(unit);
   }
   return prediction;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/process_grid.hpp"
+#include "spec/training_spec.hpp"
 #include "strategy/batch_rule.hpp"
 #include "strategy/model.hpp"
 
@@ -31,9 +32,9 @@ struct Prediction {
   double loss = 0;         ///< cross entropy against the label; 0 without one
 };
 
-/// What a classifier's outputs for one sample say. `label` < 0: there is none. `label_smoothing`:
-/// of the loss.
-Prediction prediction_of(std::span<const float> outputs, int label, double label_smoothing = 0);
+/// What a classifier's outputs for one sample say. `label` < 0: there is none. `loss`: cross
+/// entropy.
+Prediction prediction_of(std::span<const float> outputs, int label, const LossSpec& loss = {});
 
 /// Probability of each class, the softmax of a classifier's outputs for one sample; overwrites
 /// `probabilities`, as many.

@@ -79,21 +79,26 @@ struct SummedArray {
     }
   }
 
-  /// Overwrites sums [channels] with those of the samples [first, last). Of a stream: for one
-  /// thread at a time.
-  template <class Term>
-  void sum(std::int64_t first, std::int64_t last, const Term& term, double* sums) const {
-    std::fill_n(sums, plane.channels, 0.0);
-    if (!stream) {
-      add_samples(data + first * plane.channels * plane.units, plane, last - first, term, sums);
-      return;
-    }
+  /// Calls use(data, number of samples) for the samples [first, last), as many at once as there are
+  /// in memory. Of a stream: for one thread at a time.
+  template <class Use>
+  void for_each_part(std::int64_t first, std::int64_t last, const Use& use) const {
+    if (!stream) return use(data + first * plane.channels * plane.units, last - first);
     for (; first < last; first += held) {
       const std::int64_t count_here = std::min(held, last - first);
       stream->fetch(first, count_here);
       copy_to_host(count_here);
-      add_samples(data, plane, count_here, term, sums);
+      use(data, count_here);
     }
+  }
+
+  /// Overwrites sums [channels] with those of the samples [first, last), as for_each_part().
+  template <class Term>
+  void sum(std::int64_t first, std::int64_t last, const Term& term, double* sums) const {
+    std::fill_n(sums, plane.channels, 0.0);
+    for_each_part(first, last, [&](const T* part, std::int64_t num_samples) {
+      add_samples(part, plane, num_samples, term, sums);
+    });
   }
 };
 

@@ -48,9 +48,10 @@ std::vector<RecipeChange> changes_from(const LoadedCheckpoint& start, const RunI
   return changes;
 }
 
-bool normalizes(const Recipe& recipe) {
+bool has_numbers_of_data(const Recipe& recipe) {
   return recipe.data.normalize.type != NormalizeType::none ||
-         recipe.data.normalize_targets.type != NormalizeType::none;
+         recipe.data.normalize_targets.type != NormalizeType::none ||
+         recipe.loss.class_weights.type != ClassWeightsType::none;
 }
 
 void refuse_other_data(const RunIdentity& ours, const LoadedCheckpoint& start, const char* remedy) {
@@ -206,7 +207,7 @@ StartingPoint find_starting_point(const std::string& resume, const RunFolder& fo
   }
   // Numbers that were taken out of other data would differ, too.
   const char* remedy = resume == "auto" ? kOtherFolder : kOtherCheckpoint;
-  if (start && normalizes(run.recipe)) refuse_other_data(run, *start, remedy);
+  if (start && has_numbers_of_data(run.recipe)) refuse_other_data(run, *start, remedy);
   refuse_other_run(run.recipe, run.batches.full_batch, run.batches.num_samples, run.changes,
                    folder);
   if (!start) return found;

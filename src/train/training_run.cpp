@@ -19,6 +19,7 @@
 #include "runtime/ranks.hpp"
 #include "strategy/recipe_grid.hpp"
 #include "train/class_names.hpp"
+#include "train/class_weights.hpp"
 #include "train/data_check.hpp"
 #include "train/initial_weights.hpp"
 #include "train/input_match.hpp"
@@ -105,7 +106,7 @@ class TrainingRun::Parts {
 
  private:
   void check() const;
-  void resolve_normalization();
+  void take_numbers_of_data();
   void find_start();
   void find_start_again();
   void take_initial_weights();
@@ -149,7 +150,7 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
   set_place_of_this_rank(describe(grid_.place(), grid_.shape()));
   check_same(comm_, "the network", tensors_text(model_.whole()));
   agree(comm_, [&] { check(); });
-  resolve_normalization();
+  take_numbers_of_data();
   if (recipe_.data.source == DataSource::program) check_same_samples();
   run_on_root(comm_, [&] { find_start(); });
   connections_ = connect_devices(grid_, recipe_.parallel.backend);
@@ -166,13 +167,18 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
   warn_of_other_inputs();
 }
 
-void TrainingRun::Parts::resolve_normalization() {
+// What the recipe leaves to the training data.
+void TrainingRun::Parts::take_numbers_of_data() {
   NormalizeSpec& inputs = recipe_.data.normalize;
   NormalizeSpec& targets = recipe_.data.normalize_targets;
   if (inputs.type == NormalizeType::dataset) inputs = statistics_of(comm_, samples_);
   if (targets.type == NormalizeType::dataset)
     targets = target_statistics_of(comm_, samples_, model_.whole().output_shape());
   model_.set_normalization(inputs, targets);
+  ClassWeightsSpec& weights = recipe_.loss.class_weights;
+  if (weights.type != ClassWeightsType::balanced) return;
+  weights = balanced_weights(class_counts(comm_, samples_, model_.whole().output_shape().units()));
+  model_.set_class_weights(weights.values);
 }
 
 // Where the run starts afresh.

@@ -39,6 +39,7 @@ PLANS = {
     "layer-norm": dict(steps=5, outputs=11, after=(1, 3, 5)),
     "adamw-clip": dict(steps=5, outputs=24, after=(1, 3, 5)),
     "label-smoothing": dict(steps=5, outputs=13, after=(1, 3, 5)),
+    "class-weights": dict(steps=5, outputs=13, after=(1, 3, 5)),
     "l1": dict(steps=5, outputs=13, after=(1, 3, 5)),
     "huber": dict(steps=5, outputs=13, after=(1, 3, 5)),
     "lars": dict(steps=5, outputs=14, after=(1, 3, 5)),

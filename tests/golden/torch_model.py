@@ -101,7 +101,15 @@ def build_loss(recipe):
         return nn.L1Loss()
     if loss["type"] == "huber":
         return nn.HuberLoss(delta=loss.get("delta", 1.0))
-    return nn.CrossEntropyLoss(label_smoothing=loss.get("label_smoothing", 0.0))
+    smoothing = loss.get("label_smoothing", 0.0)
+    if "class_weights" not in loss:
+        return nn.CrossEntropyLoss(label_smoothing=smoothing)
+
+    def mean_over_samples(outputs, labels):  # and not over their weights
+        weights = torch.tensor(loss["class_weights"]["values"], dtype=outputs.dtype)
+        return nn.functional.cross_entropy(outputs, labels, weight=weights, label_smoothing=smoothing,
+                                           reduction="none").mean()
+    return mean_over_samples
 
 
 def decays(tensor):

@@ -121,6 +121,10 @@ TEST(GoldenTraining, LabelSmoothingAndLinearLayersWithoutBias) {
   follow("label-smoothing", {1e-6, 2e-6, 2e-6, 2e-6});
 }
 
+TEST(GoldenTraining, ClassesThatCountDifferently) {
+  follow("class-weights", {1e-6, 2e-6, 2e-6, 2e-6});
+}
+
 TEST(GoldenTraining, AbsoluteErrors) {
   follow("l1", {1e-6, 2e-6, 2e-6, 2e-6});
 }

@@ -11,7 +11,7 @@ namespace quern::device {
 
 namespace {
 
-template <int Threads = kTeamThreads<32>>
+template <class Targets, int Threads = kTeamThreads<32>>
 struct CrossEntropyTeam {
   static constexpr int kThreads = Threads;
   static constexpr int kChunk = 128;  ///< classes whose powers wait to be added
@@ -25,7 +25,8 @@ struct CrossEntropyTeam {
   const StepScalars* scalars;
   int classes;
   int row_stride;
-  LabelSmoothing smoothing;
+  Targets targets;
+  bool is_smoothed;
 
   KOKKOS_INLINE_FUNCTION void operator()(const Team& team) const {
     const int thread = team.team_rank();
@@ -47,18 +48,19 @@ struct CrossEntropyTeam {
     const int best = largest(team, x);
     float* scratch = scratch_floats(team, kChunk + 1);
     const float total = sum_powers(team, scratch, x, dx, x[best]);
-    const float below = smoothing.share == 0 ? 0 : sum_below(team, scratch, x, x[best]);
+    const float below = !is_smoothed ? 0 : sum_below(team, scratch, x, x[best]);
     if (dx) {
       const float inverse_count = scalars->inverse_count;
+      const float whole = targets.whole(label);
       for (int v = thread; v < classes; v += Threads) {
-        const float target = v == label ? smoothing.label : smoothing.others;
-        dx[v] = (dx[v] - target * total) / total * inverse_count;
+        const float wanted = v == label ? targets.of_label(v) : targets.of_other(v);
+        dx[v] = (whole * dx[v] - wanted * total) / total * inverse_count;
       }
     }
     if (thread != 0) return;
     values[row * Loss::kColumns + Loss::kCorrect] = best == label ? 1.0f : 0.0f;
     values[row * Loss::kColumns + Loss::kLoss] =
-        smoothing.loss(log_normal(total), x[best] - x[label], below);
+        targets.loss(label, log_normal(total), x[best] - x[label], below);
   }
 
   /// The first of the largest logits; what is not a number counts only as the first.
@@ -91,10 +93,11 @@ struct CrossEntropyTeam {
     });
   }
 
-  /// Sum of largest - x in the order of the classes.
+  /// Sum of the terms of largest - x in the order of the classes.
   KOKKOS_INLINE_FUNCTION float sum_below(const Team& team, float* scratch, const float* x,
                                          float largest) const {
-    return sum_classes(team, scratch, [=](int v) { return largest - x[v]; });
+    const Targets by = targets;
+    return sum_classes(team, scratch, [=](int v) { return by.term(v, largest - x[v]); });
   }
 
   /// Sum of value(class) in the order of the classes; a class is the same thread's each time.
@@ -120,12 +123,15 @@ struct CrossEntropyTeam {
 
 void cross_entropy(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
                    const LossTarget& target, const Activation& d_prediction,
-                   const FloatView& values, const LabelSmoothing& smoothing) {
-  for_each_team(
-      exec, "quern::loss::cross_entropy", prediction.rows,
-      CrossEntropyTeam<>{prediction.data.data(), d_prediction.data.data(), values.data(),
-                         step.sample_of_row.data(), target.labels.data(), step.scalars.data(),
-                         prediction.shape.units(), prediction.row_stride(), smoothing});
+                   const FloatView& values, const CrossEntropyOptions& options) {
+  options.with_targets([&]<class Targets>(const Targets& targets) {
+    for_each_team(
+        exec, "quern::loss::cross_entropy", prediction.rows,
+        CrossEntropyTeam<Targets>{prediction.data.data(), d_prediction.data.data(), values.data(),
+                                  step.sample_of_row.data(), target.labels.data(),
+                                  step.scalars.data(), prediction.shape.units(),
+                                  prediction.row_stride(), targets, options.targets.share != 0});
+  });
 }
 
 }  // namespace quern::device

@@ -18,6 +18,7 @@ namespace {
 using Tile = float[kLanes][kLanes];
 
 /// Sixteen rows side by side: every lane does what the formula says for its own row.
+template <class Targets>
 struct CrossEntropyGroup {
   const float* logits;  ///< in nc or cn16c
   float* d_logits;      ///< laid out alike, or null
@@ -27,7 +28,7 @@ struct CrossEntropyGroup {
   const StepScalars* scalars;
   ActivationIndex at;
   int num_rows;
-  LabelSmoothing smoothing;
+  Targets targets;
 
   static constexpr int kNoLabel = -1;
 
@@ -92,8 +93,8 @@ struct CrossEntropyGroup {
     }
   }
 
-  /// Sums exp(logit - largest) and largest - logit in the order of the classes; the gradient keeps
-  /// the powers.
+  /// Sums exp(logit - largest) and the terms of largest - logit in the order of the classes; the
+  /// gradient keeps the powers.
   void sum_powers(std::int64_t first, const float* largest, float* total, float* below) const {
     for (int begin = 0; begin < classes(); begin += kLanes) {
       Tile tile;
@@ -101,7 +102,7 @@ struct CrossEntropyGroup {
       for (int v = 0; v < std::min(kLanes, classes() - begin); ++v) {
         QUERN_VECTORIZE
         for (int l = 0; l < kLanes; ++l) {
-          below[l] += largest[l] - tile[v][l];
+          below[l] += targets.term(begin + v, largest[l] - tile[v][l]);
           tile[v][l] = exp_normal(tile[v][l] - largest[l]);
           total[l] += tile[v][l];
         }
@@ -114,16 +115,20 @@ struct CrossEntropyGroup {
   /// the padding.
   void set_gradient(std::int64_t first, const float* total, const int* label) const {
     const float inverse_count = scalars->inverse_count;
+    float whole[kLanes];
+    for (int l = 0; l < kLanes; ++l) whole[l] = label[l] == kNoLabel ? 1 : targets.whole(label[l]);
     for (int begin = 0; begin < classes(); begin += kLanes) {
       Tile tile;
       load_tile(d_logits, first, begin, tile);
       const int filled = std::min(kLanes, classes() - begin);
       for (int v = 0; v < filled; ++v) {
+        const float of_label = targets.of_label(begin + v);
+        const float of_other = targets.of_other(begin + v);
         QUERN_VECTORIZE
         for (int l = 0; l < kLanes; ++l) {
           const float power = tile[v][l];
-          const float target = begin + v == label[l] ? smoothing.label : smoothing.others;
-          const float numerator = power - target * total[l];
+          const float target = begin + v == label[l] ? of_label : of_other;
+          const float numerator = whole[l] * power - target * total[l];
           const float derivative = numerator / total[l] * inverse_count;
           tile[v][l] = label[l] == kNoLabel ? 0 : derivative;
         }
@@ -144,7 +149,7 @@ struct CrossEntropyGroup {
       value[Loss::kCorrect] = best[l] == label[l] ? 1.0f : 0.0f;
       if (label[l] != kNoLabel)
         value[Loss::kLoss] =
-            smoothing.loss(log_total[l], largest[l] - logits[at(row, label[l])], below[l]);
+            targets.loss(label[l], log_total[l], largest[l] - logits[at(row, label[l])], below[l]);
       else  // a sample without a label of ours cannot be learnt
         value[Loss::kLoss] =
             sample_of_row[row] >= 0 ? Kokkos::Experimental::quiet_NaN_v<float> : 0.0f;
@@ -156,13 +161,15 @@ struct CrossEntropyGroup {
 
 void cross_entropy(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
                    const LossTarget& target, const Activation& d_prediction,
-                   const FloatView& values, const LabelSmoothing& smoothing) {
-  const CrossEntropyGroup kernel{
-      prediction.data.data(),      d_prediction.data.data(), values.data(),
-      step.sample_of_row.data(),   target.labels.data(),     step.scalars.data(),
-      ActivationIndex(prediction), prediction.rows,          smoothing};
+                   const FloatView& values, const CrossEntropyOptions& options) {
   const std::int64_t groups = ceil_div(prediction.rows, kLanes);
-  quern::parallel_for("quern::loss::cross_entropy", RangePolicy(exec, 0, groups), kernel);
+  options.with_targets([&]<class Targets>(const Targets& targets) {
+    const CrossEntropyGroup<Targets> kernel{
+        prediction.data.data(),      d_prediction.data.data(), values.data(),
+        step.sample_of_row.data(),   target.labels.data(),     step.scalars.data(),
+        ActivationIndex(prediction), prediction.rows,          targets};
+    quern::parallel_for("quern::loss::cross_entropy", RangePolicy(exec, 0, groups), kernel);
+  });
 }
 
 }  // namespace quern::host

@@ -9,11 +9,18 @@
 
 namespace quern::reference {
 
-/// What class `v` is to have.
+/// How the target of a label is made. `weights`: one for each class, or empty where all are 1.
 template <class T>
-T smoothed_target(std::size_t v, std::size_t label, std::size_t classes, T smoothing) {
-  return (v == label ? 1 - smoothing : 0) + smoothing / static_cast<T>(classes);
-}
+struct TargetRule {
+  T smoothing = 0;
+  std::vector<T> weights = {};
+
+  /// What class `v` is to have, as often as the class counts.
+  T target(std::size_t v, std::size_t label, std::size_t classes) const {
+    const T plain = (v == label ? 1 - smoothing : 0) + smoothing / static_cast<T>(classes);
+    return weights.empty() ? plain : plain * weights[v];
+  }
+};
 
 /// The logarithm of the probability of a class.
 template <class T>
@@ -25,21 +32,23 @@ T log_softmax(const std::vector<T>& logits, std::size_t v) {
 }
 
 template <class T>
-T cross_entropy(const std::vector<T>& logits, std::size_t label, T smoothing = 0) {
+T cross_entropy(const std::vector<T>& logits, std::size_t label, const TargetRule<T>& rule = {}) {
   T loss = 0;
   for (std::size_t v = 0; v < logits.size(); ++v)
-    loss -= smoothed_target(v, label, logits.size(), smoothing) * log_softmax(logits, v);
+    loss -= rule.target(v, label, logits.size()) * log_softmax(logits, v);
   return loss;
 }
 
 /// Derivative of the sample's own loss, not divided by the batch.
 template <class T>
 std::vector<T> cross_entropy_backward(const std::vector<T>& logits, std::size_t label,
-                                      T smoothing = 0) {
+                                      const TargetRule<T>& rule = {}) {
+  T whole = 0;
+  for (std::size_t v = 0; v < logits.size(); ++v) whole += rule.target(v, label, logits.size());
   std::vector<T> gradient;
   for (std::size_t v = 0; v < logits.size(); ++v)
-    gradient.push_back(std::exp(log_softmax(logits, v)) -
-                       smoothed_target(v, label, logits.size(), smoothing));
+    gradient.push_back(whole * std::exp(log_softmax(logits, v)) -
+                       rule.target(v, label, logits.size()));
   return gradient;
 }
 

@@ -55,6 +55,15 @@ TEST(RecipeDifference, WhatMattersIsNamed) {
             "optimizer.schedule.warmup_epochs");
   EXPECT_EQ(difference_of({"network.layers.fc1.bias=false"}), "network.layers[4].bias");
   EXPECT_EQ(difference_of({"loss.label_smoothing=0.1"}), "loss.label_smoothing");
+  EXPECT_EQ(difference_of({"loss.class_weights=balanced"}), "loss.class_weights.type");
+  const auto with_weights = [](const char* weights) {
+    return with({std::string("loss.class_weights=") + weights});
+  };
+  EXPECT_EQ(keys_of(with_weights("{type=\"given\", values=[1, 2]}"),
+                    with_weights("{type=\"given\", values=[1, 3]}")),
+            "loss.class_weights.values");
+  // What is known of the data only later.
+  EXPECT_EQ(keys_of(with_weights("balanced"), with_weights("{type=\"given\", values=[1, 3]}")), "");
   const auto with_huber = [](const char* delta) {
     return with({"data.target=input", std::string("loss={type=\"huber\", delta=") + delta + "}"});
   };

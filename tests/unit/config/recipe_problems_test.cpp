@@ -220,7 +220,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "\"input\" or \"values\" (the default is \"label\")"},
         BadValue{"\"cross_entropy\"", "\"cross_entropy\"\ndelta = 0.5",
                  "r.toml:19: loss.delta: applies only to loss.type = \"huber\"; here it is "
-                 "\"cross_entropy\" (known: type, label_smoothing)"},
+                 "\"cross_entropy\" (known: type, label_smoothing, class_weights)"},
         BadValue{"[data]\n", "[data]\ntarget = \"input\"\n",
                  "r.toml:4: data.target: \"input\" contradicts loss.type = \"cross_entropy\", "
                  "expected \"label\""},

@@ -110,6 +110,8 @@ TEST(WriteRecipe, ReadsBackAsAnEqualRecipe) {
       {"name='quotes \" and \\ back'", "data.train=ünï/ко́д", "network.input=[5]"},
       {"network.layers.conv1.bias=false", "network.init=kaiming"},
       {"network.layers.fc1.bias=false", "loss.label_smoothing=0.1"},
+      {"loss.class_weights=balanced"},
+      {"loss.class_weights={type=\"given\", values=[0, 2.5, 1e-3]}"},
       {"data.target=\"input\"", "loss={type=\"huber\", delta=0.25}"},
       {"data.target=\"input\"", "loss=\"l1\""},
       {"optimizer.schedule={type=\"multi_step\", milestones=[3, 60, 90], warmup_epochs=2}"},

@@ -29,9 +29,17 @@ std::vector<std::int32_t> some_labels(int samples, int classes) {
   return values;
 }
 
-void expect_matches_reference(const test::TestBatch& batch, int classes, double smoothing = 0) {
+std::vector<double> some_weights(int classes) {
+  std::vector<double> weights;
+  for (int v = 0; v < classes; ++v) weights.push_back(0.25 * ((v * 5 + 3) % 9));  // one of 9 is 0
+  return weights;
+}
+
+void expect_matches_reference(const test::TestBatch& batch, int classes, double smoothing = 0,
+                              const std::vector<double>& weights = {}) {
   SCOPED_TRACE(std::to_string(batch.samples) + " samples, " + std::to_string(classes));
-  CrossEntropy loss({classes}, smoothing);
+  CrossEntropy loss({classes}, smoothing, weights);
+  const reference::TargetRule<double> rule{smoothing, weights};
   const std::vector<float> logits =
       test::random_values(static_cast<std::size_t>(batch.rows() * classes), 1, -5, 5);
   const std::vector<std::int32_t> wanted = some_labels(batch.samples, classes);
@@ -51,10 +59,10 @@ void expect_matches_reference(const test::TestBatch& batch, int classes, double 
     const std::vector<float> floats = test::sample_of(logits, classes, s);
     const std::vector<double> exact(floats.begin(), floats.end());
     const std::size_t label = wanted[static_cast<std::size_t>(samples[row])];
-    EXPECT_NEAR(result.row_values[2 * row], reference::cross_entropy(exact, label, smoothing),
+    EXPECT_NEAR(result.row_values[2 * row], reference::cross_entropy(exact, label, rule),
                 smoothing > 0 ? 5e-6 : 2e-6);  // a sum of up to 257 logits
     EXPECT_EQ(result.row_values[2 * row + 1], reference::is_correct(exact, label) ? 1 : 0);
-    const std::vector<double> gradient = reference::cross_entropy_backward(exact, label, smoothing);
+    const std::vector<double> gradient = reference::cross_entropy_backward(exact, label, rule);
     for (std::size_t v = 0; v < dx.size(); ++v)
       EXPECT_NEAR(double{dx[v]} * batch.samples, gradient[v], 1e-6);
   }
@@ -79,15 +87,37 @@ TEST(CrossEntropy, OfSmoothedLabelsMatchesTheReferenceOnOddSizes) {
   }
 }
 
+TEST(CrossEntropy, OfWeightedClassesMatchesTheReferenceOnOddSizes) {
+  for (const double smoothing : {0.0, 0.1}) {
+    for (const int classes : {1, 3, 10, 33, 257}) {
+      expect_matches_reference({17, 3, 3}, classes, smoothing, some_weights(classes));
+      expect_matches_reference({33, 4, 16}, classes, smoothing, some_weights(classes));
+    }
+  }
+}
+
+TEST(CrossEntropy, OfWeightsOfOneHasTheBitsOfNone) {
+  const test::TestBatch batch{33, 4, 16};
+  const Activation x = test::make_activation(
+      {10}, flat_layout(), batch.rows(),
+      test::random_values(static_cast<std::size_t>(batch.rows() * 10), 1, -5, 5));
+  CrossEntropy plain({10});
+  CrossEntropy weighted({10}, 0, std::vector<double>(10, 1.0));
+  const LossTarget target = labels(some_labels(33, 10));
+  const test::LossResult without = test::run_loss(plain, batch, x, target);
+  const test::LossResult with = test::run_loss(weighted, batch, x, target);
+  EXPECT_EQ(with.row_values, without.row_values);
+  EXPECT_EQ(with.d_prediction, without.d_prediction);
+}
+
 TEST(CrossEntropy, ReferenceDerivativeMatchesDifferences) {
   const std::vector<double> logits = {0.3, -1.2, 2.0, 0.7};
-  for (const double smoothing : {0.0, 0.3}) {
+  for (const reference::TargetRule<double>& rule :
+       {reference::TargetRule<double>{}, {0.3, {}}, {0.0, {2, 0.5, 1, 3}}, {0.3, {2, 0.5, 1, 3}}}) {
     for (std::size_t label = 0; label < 4; ++label) {
-      const auto gradient = reference::cross_entropy_backward(logits, label, smoothing);
+      const auto gradient = reference::cross_entropy_backward(logits, label, rule);
       const auto numeric = test::central_differences(
-          [&](const std::vector<double>& x) {
-            return reference::cross_entropy(x, label, smoothing);
-          },
+          [&](const std::vector<double>& x) { return reference::cross_entropy(x, label, rule); },
           logits);
       for (std::size_t v = 0; v < 4; ++v) EXPECT_NEAR(gradient[v], numeric[v], 1e-9);
     }
@@ -95,37 +125,57 @@ TEST(CrossEntropy, ReferenceDerivativeMatchesDifferences) {
 }
 
 // x = torch.tensor([[1, -2, .5], [100, -100, 0], [3, 3, 1]], requires_grad=True)
-// l = torch.nn.functional.cross_entropy(x, torch.tensor([2, 1, 1]), reduction="none")
+// l = torch.nn.functional.cross_entropy(x, torch.tensor([2, 1, 1]), reduction="none",
+//                                       label_smoothing=e, weight=w)
 // l.mean().backward(); print(l, x.grad)
+struct FromPyTorch {
+  double e;
+  std::vector<double> w;
+  std::vector<float> losses;
+  std::vector<float> gradients;
+};
+
 TEST(CrossEntropy, AgreesWithPyTorchExtremesIncluded) {
-  const std::vector<float> losses = {1.00459695f, 200.0f, 0.75862366f};
-  const std::vector<float> gradients = {0.201249644f, 0.0100196293f, -0.211269259f,
-                                        0.333333343f, -0.333333343f, 0.0f,
-                                        0.156103522f, -0.177229822f, 0.021126315f};
-  CrossEntropy loss({3});
-  const test::TestBatch batch{3, 3, 3};
-  const Activation x =
-      test::make_activation({3}, flat_layout(), 3, {1, -2, 0.5f, 100, -100, 0, 3, 3, 1});
-  const test::LossResult result = test::run_loss(loss, batch, x, labels({2, 1, 1}));
-  for (std::size_t i = 0; i < 3; ++i)
-    EXPECT_NEAR(result.row_values[2 * i], losses[i], 1e-6f * (1 + losses[i]));
-  for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(result.d_prediction[i], gradients[i], 1e-7);
+  const std::vector<FromPyTorch> cases = {
+      {0,
+       {},
+       {1.00459695f, 200.0f, 0.75862366f},
+       {0.201249644f, 0.0100196293f, -0.211269259f, 0.333333343f, -0.333333343f, 0.0f, 0.156103522f,
+        -0.177229822f, 0.021126315f}},
+      {0.3,
+       {},
+       {1.204596996f, 170.0f, 0.958623648f},
+       {0.167916313f, -0.023313707f, -0.144602597f, 0.300000012f, -0.266666681f, -0.033333335f,
+        0.122770183f, -0.110563166f, -0.012207019f}},
+      {0,
+       {0.5, 2, 1.25},
+       {1.255746126f, 400.0f, 1.517247319f},
+       {0.251562059f, 0.0125245368f, -0.2640865743f, 0.6666666865f, -0.6666666865f, 0.0f,
+        0.3122070432f, -0.3544596434f, 0.04225263f}},
+      {0.3,
+       {0.5, 2, 1.25},
+       {1.73074615f, 332.5f, 1.596556902f},
+       {0.234895378f, -0.054142132f, -0.180753231f, 0.575000048f, -0.533333361f, -0.041666668f,
+        0.260417074f, -0.256249607f, -0.004167457f}}};
+  for (const FromPyTorch& expected : cases) {
+    SCOPED_TRACE(std::to_string(expected.e) + (expected.w.empty() ? "" : ", weighted"));
+    CrossEntropy loss({3}, expected.e, expected.w);
+    const test::TestBatch batch{3, 3, 3};
+    const Activation x =
+        test::make_activation({3}, flat_layout(), 3, {1, -2, 0.5f, 100, -100, 0, 3, 3, 1});
+    const test::LossResult result = test::run_loss(loss, batch, x, labels({2, 1, 1}));
+    for (std::size_t i = 0; i < 3; ++i)
+      EXPECT_NEAR(result.row_values[2 * i], expected.losses[i], 1e-6f * (1 + expected.losses[i]));
+    for (std::size_t i = 0; i < 9; ++i)
+      EXPECT_NEAR(result.d_prediction[i], expected.gradients[i], 1e-7);
+  }
 }
 
-// The same with label_smoothing=0.3.
-TEST(CrossEntropy, OfSmoothedLabelsAgreesWithPyTorch) {
-  const std::vector<float> losses = {1.204596996f, 170.0f, 0.958623648f};
-  const std::vector<float> gradients = {0.167916313f, -0.023313707f, -0.144602597f,
-                                        0.300000012f, -0.266666681f, -0.033333335f,
-                                        0.122770183f, -0.110563166f, -0.012207019f};
-  CrossEntropy loss({3}, 0.3);
-  const test::TestBatch batch{3, 3, 3};
-  const Activation x =
-      test::make_activation({3}, flat_layout(), 3, {1, -2, 0.5f, 100, -100, 0, 3, 3, 1});
-  const test::LossResult result = test::run_loss(loss, batch, x, labels({2, 1, 1}));
-  for (std::size_t i = 0; i < 3; ++i)
-    EXPECT_NEAR(result.row_values[2 * i], losses[i], 1e-6f * (1 + losses[i]));
-  for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(result.d_prediction[i], gradients[i], 1e-7);
+TEST(CrossEntropy, AsManyWeightsAsClassesAreNeeded) {
+  EXPECT_THROW(CrossEntropy({3}, 0, {1, 2}), InputError);
+  CrossEntropy loss({3});
+  EXPECT_THROW(loss.set_class_weights({1, 2, 3, 4}), InputError);
+  EXPECT_THROW(make_loss({.type = LossType::mse}, {3})->set_class_weights({1, 2, 3}), Error);
 }
 
 TEST(CrossEntropy, MoreClassesThanAByteCounts) {

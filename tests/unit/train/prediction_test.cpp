@@ -51,7 +51,19 @@ TEST(Prediction, LossIsThatOfSmoothedLabels) {
   double expected = 0;
   for (const int v : {0, 1, 2})
     expected += (0.1 + (v == 0 ? 0.7 : 0)) * prediction_of(outputs, v).loss;
-  EXPECT_NEAR(prediction_of(outputs, 0, 0.3).loss, expected, 1e-12);
+  EXPECT_NEAR(prediction_of(outputs, 0, {.label_smoothing = 0.3}).loss, expected, 1e-12);
+}
+
+// torch.nn.functional.cross_entropy(torch.tensor([[1., 3., 2.]]), torch.tensor([0]),
+//     weight=torch.tensor([2., 0.5, 0.]), label_smoothing=0.3, reduction="none")
+TEST(Prediction, LossIsThatOfWeightedClasses) {
+  const std::vector<float> outputs = {1, 3, 2};
+  const ClassWeightsSpec weights{ClassWeightsType::given, {2, 0.5, 0}};
+  const LossSpec plain{.class_weights = weights};
+  EXPECT_NEAR(prediction_of(outputs, 0, plain).loss, 2 * prediction_of(outputs, 0).loss, 1e-12);
+  EXPECT_EQ(prediction_of(outputs, 2, plain).loss, 0);
+  const LossSpec smoothed{.label_smoothing = 0.3, .class_weights = weights};
+  EXPECT_NEAR(prediction_of(outputs, 0, smoothed).loss, 3.8725498413332278, 1e-12);
 }
 
 TEST(Prediction, ProbabilitiesAreTheSharesOfAllClasses) {
