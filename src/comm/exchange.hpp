@@ -19,6 +19,13 @@ T broadcast_value(Communicator& comm, T value, int root = 0) {
   return value;
 }
 
+/// Is it so on all ranks?
+inline bool is_so_everywhere(Communicator& comm, bool is_so) {
+  std::int64_t exceptions = is_so ? 0 : 1;
+  comm.all_reduce_max(std::span(&exceptions, 1));
+  return exceptions == 0;
+}
+
 /// The text of `root`; the other ranks' texts are ignored.
 std::string broadcast_string(Communicator& comm, std::string text, int root = 0);
 

@@ -35,7 +35,7 @@ StepGraph::~StepGraph() {
 }
 
 void StepGraph::run(const ExecSpace& exec, const std::function<void()>& enqueue) {
-  if (!is_wanted() || !ran_once_) {
+  if (!ran_once_) {
     ran_once_ = true;
     return enqueue();
   }

@@ -25,8 +25,8 @@ class StepGraph {
   /// refuses to record it.
   void run(const ExecSpace& exec, const std::function<void()>& enqueue);
 
-  /// Not if QUERN_GRAPH=0 asks for plain launches, nor under a profiler that wants to see every
-  /// kernel.
+  /// Should this process record its steps? Not if QUERN_GRAPH=0 asks for plain launches, nor under
+  /// a profiler that wants to see every kernel, nor where kernels run on the host.
   static bool is_wanted();
 
  private:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parallel/device_stream.hpp"
 
+#include <algorithm>
+
 namespace quern {
 
 namespace {
@@ -28,6 +30,12 @@ void wait_on_all(Communicator& world, const ExecSpace& exec, const GridTransport
                  const DeviceProgress& progress) {
   wait_on_all(
       world, [&] { return is_idle(exec, transports); }, transports, progress);
+}
+
+int batches_unseen(std::int64_t kernels) {
+  constexpr std::int64_t kMostKernels = 512;
+  return static_cast<int>(
+      std::max<std::int64_t>(kMostKernels / std::max<std::int64_t>(kernels, 1), 1));
 }
 
 }  // namespace quern

@@ -2,6 +2,8 @@
 // Handing a queue of the device to a transport, and waiting for both.
 #pragma once
 
+#include <cstdint>
+
 #include "comm/device_wait.hpp"
 #include "device/queue.hpp"
 
@@ -20,5 +22,9 @@ void wait_for(const ExecSpace& exec, const GridTransports& transports,
 /// on `exec` is done; AgreedError on all ranks when an exchange has failed or is stuck.
 void wait_on_all(Communicator& world, const ExecSpace& exec, const GridTransports& transports,
                  const DeviceProgress& progress = {});
+
+/// How many batches of so many kernels may wait on a queue before the host waits for them: a device
+/// takes some 1000 launches, and then blocks the host, which no longer sees a failed exchange.
+int batches_unseen(std::int64_t kernels);
 
 }  // namespace quern

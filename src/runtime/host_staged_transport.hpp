@@ -11,7 +11,7 @@ namespace quern {
 /// Device memory through host memory and the Communicator: for devices without NCCL, and for
 /// several ranks on one device. The host waits for the stream in every exchange, so nothing of it
 /// can be captured. Where kernels run on the host, their memory is handed on as it is.
-class HostStagedTransport final : public DeviceTransport {
+class HostStagedTransport : public DeviceTransport {
  public:
   /// `comm` must outlive it.
   explicit HostStagedTransport(Communicator& comm);

@@ -131,10 +131,11 @@ void TrainingStep::enqueue(const ExecSpace& exec, bool vote_to_stop) {
   enqueued_ = &batch;
   timer_.enter(StepPhase::data);
   await_samples(exec);
+  wait_now_and_then(exec);
   const bool has_failed = samples_.stream && samples_.stream->has_failed();
   counters_.vote(vote_to_stop || has_failed);
   const auto work = [&] { enqueue_batch(exec, batch); };
-  if (is_capturable()) {
+  if (is_recorded()) {
     (&batch == &batches_->last() ? last_graph_ : full_graph_).run(exec, work);
   } else {
     work();
@@ -149,8 +150,21 @@ void TrainingStep::await_samples(const ExecSpace& exec) {
 }
 
 void TrainingStep::wait(const ExecSpace& exec) {
-  if (!is_split() && transports_.are_none()) return reducer_->wait(exec);
+  if (!is_split() && transports_.are_none()) {
+    reducer_->wait(exec);
+    return check_launches();
+  }
   wait_on_all(grid_.world(), exec, transports_, [this] { return counters_.batches_ended(); });
+}
+
+void TrainingStep::wait_now_and_then(const ExecSpace& exec) {
+  if (transports_.are_none() || is_recorded()) return;
+  constexpr int kKernelsOfALayer = 4;  // forward, and backward to its input and its weights
+  const std::int64_t kernels =
+      kKernelsOfALayer * batches_->cut().micro_batches * std::ssize(model_.whole().graph().nodes());
+  if (unseen_steps_++ < batches_unseen(kernels)) return;
+  wait(exec);
+  unseen_steps_ = 1;
 }
 
 StepReport TrainingStep::read(const ExecSpace& exec) {
@@ -215,7 +229,8 @@ TrainingStep::TrainingStep(const Recipe& recipe, const ProcessGrid& grid, Model&
       sampling_{recipe.data.shuffle, recipe.data.augment, {}},
       wants_rank_loss_(recipe.train.per_rank_loss),
       counters_(recipe.seed),
-      stage_sums_(grid) {
+      stage_sums_(grid),
+      records_(is_so_everywhere(grid.world(), StepGraph::is_wanted())) {
   agree(grid.world(), [&] { plan_batches(recipe); });
   schedule_ =
       make_schedule(recipe.optimizer, steps_per_epoch(), steps_per_epoch() * recipe.train.epochs);

@@ -57,7 +57,7 @@ class TrainingStep {
   /// How the ranks' gradients are added, for people.
   std::string reduction_text() const { return reducer_->describe(); }
   /// Is the step recorded once and replayed?
-  bool is_recorded() const { return StepGraph::is_wanted() && is_capturable(); }
+  bool is_recorded() const { return records_ && is_capturable(); }
   /// Learning rate of the step that follows `steps_done` steps.
   double learning_rate(std::int64_t steps_done) const {
     return quern::learning_rate(schedule_, steps_done);
@@ -120,6 +120,7 @@ class TrainingStep {
   ReducedGradient reduce(const ExecSpace& exec, ReductionPlan plan);
   void update(const ExecSpace& exec, const ReducedGradient& gradient);
   void wait(const ExecSpace& exec);
+  void wait_now_and_then(const ExecSpace& exec);
 
   /// For the layers, on this piece, whose arrays are those of `slot`.
   StepContext context(const PlannedBatch& batch, const BatchPiece& piece, int slot);
@@ -155,6 +156,8 @@ class TrainingStep {
   StepFigures figures_;
   const PlannedBatch* enqueued_ = nullptr;
   StepTimer timer_;
+  int unseen_steps_ = 0;  // that the host has enqueued since it looked at the exchanges
+  bool records_;          // the same on all ranks, which record their exchanges or do not
   StepGraph full_graph_;
   StepGraph last_graph_;
 };

@@ -12,4 +12,9 @@ enum class OperandPrecision {
   bf16_pairs,  ///< bf16, added pair by pair: on a CPU (linalg/host/bf16_tiles.hpp); else as bf16
 };
 
+/// Are operands rounded to bf16?
+constexpr bool is_bf16(OperandPrecision precision) {
+  return precision == OperandPrecision::bf16 || precision == OperandPrecision::bf16_pairs;
+}
+
 }  // namespace quern

@@ -34,6 +34,9 @@ Evaluator::Evaluator(const ProcessGrid& grid, Model& model, const Samples& sampl
   last_ = make_batch_plan(cut, batches.last_batch, rank, num_ranks);
   full_pieces_ = make_batch_pieces(cut, batches.full_batch, rank, num_ranks);
   last_pieces_ = make_batch_pieces(cut, batches.last_batch, rank, num_ranks);
+  constexpr int kKernelsOfALayer = 2;
+  batches_unseen_ = batches_unseen(kKernelsOfALayer * cut.micro_batches *
+                                   std::ssize(model.whole().graph().nodes()));
   for (const BatchPlan* plan : {&full_, &last_}) {
     reducer_->reserve(most_piece_sums(cut, plan->partition));
   }
@@ -56,6 +59,7 @@ Evaluation Evaluator::run(const ExecSpace& exec,
   reset_metric_sums(exec, metric_sums_);
   reset_metric_sums(exec, error_sums_);
   std::int64_t done = 0;
+  int unseen = 0;
   while (done < samples_.count) {
     const bool is_last = batches_.is_short(done);
     const BatchPlan& plan = is_last ? last_ : full_;
@@ -63,6 +67,10 @@ Evaluation Evaluator::run(const ExecSpace& exec,
     if (samples_.stream) {
       if (samples_.stream->hands_back(epoch, done)) wait(exec);
       agree(grid_.world(), [&] { samples_.stream->prepare(epoch, done); });
+    }
+    if (!transports_.are_none() && unseen++ == batches_unseen_) {
+      wait(exec);
+      unseen = 1;
     }
     for (const BatchPiece& piece : pieces) {
       const GradientSums sums = sums_of_piece(reducer_->partial_sums(), piece.sums);

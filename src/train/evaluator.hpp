@@ -48,7 +48,8 @@ class Evaluator {
   BatchPlan last_;
   std::vector<BatchPiece> full_pieces_;
   std::vector<BatchPiece> last_pieces_;
-  int num_sums_;  // of a batch: loss and correct answers, and perhaps squared errors
+  int batches_unseen_;  // between two looks at the exchanges
+  int num_sums_;        // of a batch: loss and correct answers, and perhaps squared errors
   std::unique_ptr<GradientReducer> reducer_;
   ReductionPlan full_reduction_{};
   ReductionPlan last_reduction_{};

@@ -70,9 +70,7 @@ MatmulPlan::MatmulPlan(cublasLtHandle_t handle, const MatmulShape& shape,
   set(desc, CUBLASLT_MATMUL_DESC_TRANSA, shape.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(desc, CUBLASLT_MATMUL_DESC_TRANSB, shape.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(shape));
-  const bool is_bf16 =
-      precision == OperandPrecision::bf16 || precision == OperandPrecision::bf16_pairs;
-  const cudaDataType operand = is_bf16 ? CUDA_R_16BF : CUDA_R_32F;
+  const cudaDataType operand = is_bf16(precision) ? CUDA_R_16BF : CUDA_R_32F;
   a_ = describe(shape.a, operand);
   b_ = describe(shape.b, operand);
   d_ = describe(shape.d, CUDA_R_32F);

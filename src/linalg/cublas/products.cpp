@@ -2,6 +2,7 @@
 #include "linalg/cublas/products.hpp"
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
+#include <memory>
 
 #include "linalg/block_sum.hpp"
 #include "linalg/cublas/status.hpp"
@@ -18,6 +19,15 @@ Side seen(int rows, int columns, std::int64_t stride, bool transposed) {
 
 Side seen(const ConstMatrix& m, bool transposed) {
   return seen(m.rows, m.columns, m.stride, transposed);
+}
+
+// cuBLASLt wants its workspace aligned so, and a View begins 128 bytes behind what CUDA gives.
+constexpr std::size_t kWorkspaceAlignment = 256;
+
+void* aligned(const View<unsigned char>& workspace) {
+  void* begin = workspace.data();
+  std::size_t room = workspace.size();
+  return std::align(kWorkspaceAlignment, kWorkspaceBytes, begin, room);
 }
 
 /// C = 0 where the mask is not above 0: the derivative of a ReLU, whose output the mask is.
@@ -38,21 +48,18 @@ Products::Products(OperandPrecision precision) : precision_(precision) {
   handle_.reset(reinterpret_cast<cublasLtContext*>(handle));
   workspace_ = View<unsigned char>(
       Kokkos::view_alloc("quern::linalg::cublas_workspace", Kokkos::WithoutInitializing),
-      kWorkspaceBytes);
+      kWorkspaceBytes + kWorkspaceAlignment);
 }
 
-Products::Planned Products::make(const MatmulShape& shape, const ConstMatrix& a,
-                                 const ConstMatrix& b) const {
-  Planned planned{MatmulPlan(handle_.get(), shape, precision_), {}, {}};
-  if (precision_ != OperandPrecision::bf16) return planned;
-  const auto room = [](const ConstMatrix& m) {
-    return View<std::uint16_t>(
-        Kokkos::view_alloc("quern::linalg::cublas_operand", Kokkos::WithoutInitializing),
-        static_cast<std::size_t>((m.rows - 1) * m.stride + m.columns));
-  };
-  planned.a = room(a);
-  planned.b = room(b);
-  return planned;
+const void* Products::RoundedOperand::round(const ExecSpace& exec, const ConstMatrix& operand) {
+  const auto needed =
+      static_cast<std::size_t>((operand.rows - 1) * operand.stride + operand.columns);
+  if (rooms_.empty() || rooms_.back().extent(0) < needed) {
+    rooms_.emplace_back(
+        Kokkos::view_alloc("quern::linalg::cublas_operand", Kokkos::WithoutInitializing), needed);
+  }
+  round_to_bfloat16(exec, operand, rooms_.back());
+  return rooms_.back().data();
 }
 
 void Products::run(const ExecSpace& exec, const char* label, const MatmulShape& shape,
@@ -61,18 +68,13 @@ void Products::run(const ExecSpace& exec, const char* label, const MatmulShape& 
   if (c.rows == 0) return;
   const Kokkos::Profiling::ScopedRegion region(label);
   auto found = plans_.find(shape);
-  if (found == plans_.end()) found = plans_.emplace(shape, make(shape, a, b)).first;
-  const Planned& planned = found->second;
-  const void* a_operand = a.data;
-  const void* b_operand = b.data;
-  if (precision_ == OperandPrecision::bf16) {
-    round_to_bfloat16(exec, a, planned.a);
-    round_to_bfloat16(exec, b, planned.b);
-    a_operand = planned.a.data();
-    b_operand = planned.b.data();
-  }
-  planned.plan.run(handle_.get(), exec.cuda_stream(), a_operand, b_operand, c.data, epilogue.bias,
-                   workspace_.data());
+  if (found == plans_.end())
+    found = plans_.emplace(shape, MatmulPlan(handle_.get(), shape, precision_)).first;
+  const bool rounds = is_bf16(precision_);
+  const void* a_operand = rounds ? a_.round(exec, a) : a.data;
+  const void* b_operand = rounds ? b_.round(exec, b) : b.data;
+  found->second.run(handle_.get(), exec.cuda_stream(), a_operand, b_operand, c.data, epilogue.bias,
+                    aligned(workspace_));
   if (epilogue.relu_mask) apply_mask(exec, c, epilogue.relu_mask);
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <vector>
 
 #include "linalg/cublas/matmul_plan.hpp"
 #include "linalg/dense_products.hpp"
@@ -30,22 +32,26 @@ class Products final : public DenseProducts {
   struct DestroyHandle {
     void operator()(cublasLtHandle_t handle) const { cublasLtDestroy(handle); }
   };
-  /// A plan with room for its rounded operands, which stays where it is: a captured step may read
-  /// it.
-  struct Planned {
-    MatmulPlan plan;
-    View<std::uint16_t> a;
-    View<std::uint16_t> b;
+  /// Room for an operand as bfloat16. What was too small is kept: a captured step may read it.
+  class RoundedOperand {
+   public:
+    /// The operand, on `exec`, after what was there before was read.
+    const void* round(const ExecSpace& exec, const ConstMatrix& operand);
+
+   private:
+    std::vector<View<std::uint16_t>> rooms_;
   };
 
-  Planned make(const MatmulShape& shape, const ConstMatrix& a, const ConstMatrix& b) const;
   void run(const ExecSpace& exec, const char* label, const MatmulShape& shape, const Matrix& c,
            const ConstMatrix& a, const ConstMatrix& b, const Epilogue& epilogue);
 
   OperandPrecision precision_;
   std::unique_ptr<cublasLtContext, DestroyHandle> handle_;
   View<unsigned char> workspace_;
-  std::map<MatmulShape, Planned> plans_;
+  std::map<MatmulShape, MatmulPlan> plans_;
+  // One pair for all products: they run one after the other.
+  RoundedOperand a_;
+  RoundedOperand b_;
 };
 
 }  // namespace quern::cublas

@@ -5,7 +5,9 @@
 
 #include <cmath>
 
+#include "comm/agree.hpp"
 #include "comm/serial/communicator.hpp"
+#include "runtime/host_staged_transport.hpp"
 #include "support/train_samples.hpp"
 
 namespace quern::test {
@@ -67,6 +69,46 @@ TEST(Evaluator, EverySampleCountsOnceWhateverTheBatch) {
       EXPECT_EQ(result.correct, expected.correct);
       EXPECT_NEAR(result.loss, expected.loss, 1e-6 * expected.loss);
       EXPECT_EQ(evaluator.run(ExecSpace()).loss, result.loss) << "a second run is the same";
+    }
+  }
+}
+
+namespace {
+
+// Fails some time after the beginning.
+class FailingTransport final : public HostStagedTransport {
+ public:
+  FailingTransport(Communicator& comm, int looks) : HostStagedTransport(comm), looks_left_(looks) {}
+  void check() override {
+    if (looks_left_-- == 0) throw Error("the network is down");
+  }
+  int looks_left() const { return looks_left_; }
+
+ private:
+  int looks_left_;
+};
+
+}  // namespace
+
+TEST(Evaluator, LooksAtExchangesBeforeTheQueueOfADeviceIsFull) {
+  SerialCommunicator comm;
+  const int count = 1000;
+  const Samples samples = image_samples(count, kSmall, kClasses);
+  const Recipe recipe = linear_recipe(1);
+  for (const bool fails : {false, true}) {
+    FailingTransport transport(comm, fails ? 3 : 100);
+    Model model(recipe);
+    Evaluator evaluator(comm, model, samples, evaluation_batches(recipe, 1, count), &transport);
+    model.allocate(evaluator.limit());
+    int batches = 0;
+    const auto run = [&] { evaluator.run(ExecSpace(), [&](const BatchPlan&) { ++batches; }); };
+    if (fails) {
+      EXPECT_THROW(run(), AgreedError);
+      EXPECT_LE(batches, 512);
+    } else {
+      run();
+      EXPECT_EQ(batches, count);
+      EXPECT_LT(transport.looks_left(), 95);
     }
   }
 }
