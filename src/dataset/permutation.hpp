@@ -28,25 +28,34 @@ class Permutation {
     right_mask_ = low_bits(right_bits_);
   }
 
-  /// The samples at kWidth positions of the epoch, side by side so that a CPU can use its vector
-  /// unit: sample[i] = (*this)(position[i]).
+  /// The samples at up to kWidth positions of the epoch, side by side so that a CPU can use its
+  /// vector unit: sample[i] = (*this)(position[i]). `sample` may be `position`.
   static constexpr int kWidth = 32;
-  QUERN_INLINE_FUNCTION void map(const std::int64_t* position, std::int64_t* sample) const {
-    std::uint32_t left[kWidth];
-    std::uint32_t right[kWidth];
-    for (int i = 0; i < kWidth; ++i) {
-      left[i] = static_cast<std::uint32_t>(static_cast<std::uint64_t>(position[i]) >> right_bits_);
-      right[i] = static_cast<std::uint32_t>(position[i]) & right_mask_;
+  QUERN_INLINE_FUNCTION void map(const std::int64_t* position, std::int64_t* sample,
+                                 int count = kWidth) const {
+    std::uint64_t index[kWidth] = {};
+    int place[kWidth];  // in `sample`, of those that walk on
+    for (int i = 0; i < count; ++i) {
+      index[i] = static_cast<std::uint64_t>(position[i]);
+      place[i] = i;
     }
-    for (std::uint32_t round = 0; round < rounds_; round += 2) {
-      mix(round, right, left_mask_, left);
-      mix(round + 1, left, right_mask_, right);
+    while (count > kFew) {
+      if (count > kWidth / 2)
+        scramble_side_by_side<kWidth>(index);
+      else
+        scramble_side_by_side<kWidth / 2>(index);
+      int outside = 0;
+      for (int i = 0; i < count; ++i) {
+        if (index[i] < count_) {
+          sample[place[i]] = static_cast<std::int64_t>(index[i]);
+        } else {
+          index[outside] = index[i];
+          place[outside++] = place[i];
+        }
+      }
+      count = outside;
     }
-    for (int i = 0; i < kWidth; ++i) {
-      const std::uint64_t index = std::uint64_t{left[i]} << right_bits_ | right[i];
-      sample[i] = index < count_ ? static_cast<std::int64_t>(index)
-                                 : (*this)(static_cast<std::int64_t>(index));
-    }
+    for (int i = 0; i < count; ++i) sample[place[i]] = (*this)(static_cast<std::int64_t>(index[i]));
   }
 
   /// The sample at this position of the epoch, 0 <= position < count.
@@ -59,6 +68,8 @@ class Permutation {
   }
 
  private:
+  /// So few indices are as fast one by one.
+  static constexpr int kFew = 3;
   // Halves of few bits mix slowly: with 6 rounds some orders of 5 samples are 20 % too frequent.
   static constexpr int kSmallBits = 10;
 
@@ -73,9 +84,25 @@ class Permutation {
   }
 
   // A loop over plain calls: the compiler vectorises it, with the rounds of Philox in registers.
+  template <int Lanes>
   QUERN_INLINE_FUNCTION void mix(std::uint32_t round, const std::uint32_t* half, std::uint32_t mask,
                                  std::uint32_t* target) const {
-    for (int i = 0; i < kWidth; ++i) target[i] ^= round_function(round, half[i]) & mask;
+    for (int i = 0; i < Lanes; ++i) target[i] ^= round_function(round, half[i]) & mask;
+  }
+
+  template <int Lanes>
+  QUERN_INLINE_FUNCTION void scramble_side_by_side(std::uint64_t* index) const {
+    std::uint32_t left[Lanes];
+    std::uint32_t right[Lanes];
+    for (int i = 0; i < Lanes; ++i) {
+      left[i] = static_cast<std::uint32_t>(index[i] >> right_bits_);
+      right[i] = static_cast<std::uint32_t>(index[i]) & right_mask_;
+    }
+    for (std::uint32_t round = 0; round < rounds_; round += 2) {
+      mix<Lanes>(round, right, left_mask_, left);
+      mix<Lanes>(round + 1, left, right_mask_, right);
+    }
+    for (int i = 0; i < Lanes; ++i) index[i] = std::uint64_t{left[i]} << right_bits_ | right[i];
   }
 
   QUERN_INLINE_FUNCTION std::uint64_t scramble(std::uint64_t index) const {

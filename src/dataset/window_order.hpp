@@ -96,19 +96,30 @@ class WindowOrder {
 
   /// Where the sample at this position of the epoch comes from.
   QUERN_INLINE_FUNCTION WindowPlace place(std::int64_t position) const {
-    const std::int64_t step = position / plan_.batch;
-    const std::int64_t in_batch = position % plan_.batch;
-    WindowPlace place;
-    place.track = in_batch / plan_.block_samples;
-    place.window = plan_.window_of_step(step);
-    const std::int64_t begin = begin_of(place.track, place.window);
-    place.index = step * plan_.track_width(place.track) + in_batch % plan_.block_samples - begin;
-    if (!plan_.shuffle) return place;
-    const Permutation within(
-        word(static_cast<std::uint64_t>(place.track * plan_.windows + place.window)), epoch_,
-        end_of(place.track, place.window) - begin);
-    place.index = within(place.index);
+    WindowPlace place = unshuffled(position);
+    if (plan_.shuffle) place.index = within(place)(place.index);
     return place;
+  }
+
+  /// The same of Permutation::kWidth positions, of which neighbours often follow each other in a
+  /// micro-block, and their samples.
+  void map(const std::int64_t* position, WindowPlace* place, std::int64_t* sample) const {
+    constexpr int kWidth = Permutation::kWidth;
+    for (int begin = 0; begin < kWidth;) {
+      place[begin] = unshuffled(position[begin]);
+      const std::int64_t of_block =
+          plan_.block_samples - position[begin] % plan_.batch % plan_.block_samples;
+      int end = begin + 1;
+      for (; end < kWidth && end - begin < of_block && position[end] == position[end - 1] + 1 &&
+             position[end] % plan_.batch != 0;
+           ++end) {
+        place[end] = place[end - 1];
+        ++place[end].index;
+      }
+      if (plan_.shuffle) shuffle(place + begin, end - begin);
+      begin = end;
+    }
+    samples(place, sample);
   }
 
   /// Samples of a track in a window.
@@ -134,8 +145,7 @@ class WindowOrder {
       const std::int64_t width = plan_.track_width(place.track);
       return std::min(rest, width - (begin + place.index) % width);
     }
-    const std::int64_t turned =
-        (plan_.track_begin(place.track) + begin + place.index + rotation_) % plan_.count;
+    const std::int64_t turned = turn(plan_.track_begin(place.track) + begin + place.index);
     return std::min({rest, plan_.chunk - turned % plan_.chunk, plan_.count - turned});
   }
 
@@ -145,6 +155,59 @@ class WindowOrder {
   }
 
  private:
+  /// Where it would come from, if samples stayed in their places in a window.
+  QUERN_INLINE_FUNCTION WindowPlace unshuffled(std::int64_t position) const {
+    const std::int64_t step = position / plan_.batch;
+    const std::int64_t in_batch = position % plan_.batch;
+    WindowPlace place;
+    place.track = in_batch / plan_.block_samples;
+    place.window = plan_.window_of_step(step);
+    place.index = step * plan_.track_width(place.track) + in_batch % plan_.block_samples -
+                  begin_of(place.track, place.window);
+    return place;
+  }
+
+  /// The shuffle of a track's window.
+  QUERN_INLINE_FUNCTION Permutation within(const WindowPlace& place) const {
+    return {word(static_cast<std::uint64_t>(place.track * plan_.windows + place.window)), epoch_,
+            size(place.track, place.window)};
+  }
+
+  /// Of `count` places, which are of one track's window.
+  void shuffle(WindowPlace* place, int count) const {
+    std::int64_t index[Permutation::kWidth];
+    for (int i = 0; i < count; ++i) index[i] = place[i].index;
+    within(place[0]).map(index, index, count);
+    for (int i = 0; i < count; ++i) place[i].index = index[i];
+  }
+
+  /// sample(place[i]) for each i.
+  void samples(const WindowPlace* place, std::int64_t* sample) const {
+    constexpr int kWidth = Permutation::kWidth;
+    if (!plan_.shuffle) {
+      for (int i = 0; i < kWidth; ++i) sample[i] = this->sample(place[i]);
+      return;
+    }
+    std::int64_t turned[kWidth];
+    std::int64_t chunk[kWidth];
+    std::int64_t shuffled[kWidth];
+    for (int i = 0; i < kWidth; ++i) {
+      turned[i] = turn(plan_.track_begin(place[i].track) +
+                       begin_of(place[i].track, place[i].window) + place[i].index);
+      chunk[i] = turned[i] / plan_.chunk;
+      shuffled[i] = chunk[i] < whole_chunks_ ? chunk[i] : 0;
+    }
+    if (whole_chunks_ > 0) Permutation(seed_, epoch_, whole_chunks_).map(shuffled, shuffled);
+    for (int i = 0; i < kWidth; ++i) {
+      sample[i] = (chunk[i] < whole_chunks_ ? shuffled[i] : chunk[i]) * plan_.chunk +
+                  turned[i] % plan_.chunk;
+    }
+  }
+
+  QUERN_INLINE_FUNCTION std::int64_t turn(std::int64_t index) const {
+    return (index + rotation_) % plan_.count;
+  }
+
   QUERN_INLINE_FUNCTION std::int64_t begin_of(std::int64_t track, std::int64_t window) const {
     return plan_.track_samples(track, plan_.first_step(window));
   }
@@ -153,7 +216,7 @@ class WindowOrder {
   }
 
   QUERN_INLINE_FUNCTION std::int64_t in_sequence(std::int64_t index) const {
-    const std::int64_t turned = (index + rotation_) % plan_.count;
+    const std::int64_t turned = turn(index);
     std::int64_t chunk = turned / plan_.chunk;
     if (chunk < whole_chunks_) chunk = Permutation(seed_, epoch_, whole_chunks_)(chunk);
     return chunk * plan_.chunk + turned % plan_.chunk;

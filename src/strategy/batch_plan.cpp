@@ -124,26 +124,42 @@ struct RowAssignment {
   }
 };
 
-/// The same out of windows, a row each.
+/// The same out of windows.
 struct WindowAssignment {
   RowAssignment rows;
   WindowPlan windows;
   WindowBuffers buffers;
   View<std::int64_t> place_of_row;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t row) const {
-    const std::int64_t position = rows.position(row);
-    std::int64_t sample = -1;
-    std::int64_t at = -1;
-    if (position >= 0) {
-      const StepScalars& scalars = rows.scalars();
-      const WindowOrder order(windows, scalars.seed, static_cast<std::uint32_t>(scalars.epoch));
-      const WindowPlace place = order.place(position);
-      sample = order.sample(place);
-      if (place_of_row.extent(0) > 0) at = buffers.at(windows, scalars.epoch, position, place);
+  static constexpr int kRows = RowAssignment::kRows;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t item) const {
+    const StepScalars& scalars = rows.scalars();
+    const WindowOrder order(windows, scalars.seed, static_cast<std::uint32_t>(scalars.epoch));
+    bool is_empty[kRows];
+    std::int64_t positions[kRows];
+    for (int i = 0; i < kRows; ++i) {
+      const std::int64_t at = rows.position(item * kRows + i);
+      is_empty[i] = at < 0;
+      positions[i] = is_empty[i] ? 0 : at;
     }
-    rows.sample_of_row(row) = sample;
-    if (place_of_row.extent(0) > 0) place_of_row(row) = at;
+    WindowPlace places[kRows];
+    std::int64_t samples[kRows];
+    if constexpr (kHostExecution) {
+      order.map(positions, places, samples);
+    } else {
+      places[0] = order.place(positions[0]);
+      samples[0] = order.sample(places[0]);
+    }
+    for (int i = 0; i < kRows; ++i) {
+      const std::int64_t row = item * kRows + i;
+      if (row >= rows.num_rows) break;
+      rows.sample_of_row(row) = is_empty[i] ? -1 : samples[i];
+      if (place_of_row.extent(0) > 0) {
+        place_of_row(row) =
+            is_empty[i] ? -1 : buffers.at(windows, scalars.epoch, positions[i], places[i]);
+      }
+    }
   }
 };
 
@@ -161,13 +177,13 @@ void assign_rows(const ExecSpace& exec, const BatchPlan& plan, const SampleOrder
                                  scalars,
                                  sample_of_row};
   const std::string label = "quern::strategy::assign_rows";
+  const RangePolicy items(exec, 0, ceil_div(plan.rows(), RowAssignment::kRows));
   if (order.windows.is_active()) {
-    quern::parallel_for(label, RangePolicy(exec, 0, plan.rows()),
+    quern::parallel_for(label, items,
                         WindowAssignment{assignment, order.windows, order.buffers, place_of_row});
     return;
   }
-  constexpr int kWidth = RowAssignment::kRows;
-  quern::parallel_for(label, RangePolicy(exec, 0, ceil_div(plan.rows(), kWidth)), assignment);
+  quern::parallel_for(label, items, assignment);
 }
 
 }  // namespace quern

@@ -51,6 +51,32 @@ TEST(WindowOrder, TakesEverySampleOnce) {
   }
 }
 
+// Neighbours as in a batch, with gaps as between its micro-blocks, and empty rows.
+TEST(WindowOrder, SideBySideIsTheSame) {
+  constexpr int kWidth = Permutation::kWidth;
+  for (const WindowPlan& plan : plans()) {
+    if (!plan.is_active()) continue;
+    const WindowOrder order(plan, kSeed, 1);
+    for (const std::int64_t gap : {1, 5, 16, 31}) {
+      for (std::int64_t first = 0; first < plan.count; first += 1 + plan.count / 11) {
+        std::int64_t positions[kWidth];
+        for (int i = 0; i < kWidth; ++i)
+          positions[i] = i % 11 == 10 ? 0 : (first + i + i / gap * 7) % plan.count;
+        WindowPlace places[kWidth];
+        std::int64_t samples[kWidth];
+        order.map(positions, places, samples);
+        for (int i = 0; i < kWidth; ++i) {
+          const WindowPlace place = order.place(positions[i]);
+          ASSERT_EQ(places[i].track, place.track) << plan.count << " " << positions[i];
+          ASSERT_EQ(places[i].window, place.window) << plan.count << " " << positions[i];
+          ASSERT_EQ(places[i].index, place.index) << plan.count << " " << positions[i];
+          ASSERT_EQ(samples[i], order(positions[i])) << plan.count << " " << positions[i];
+        }
+      }
+    }
+  }
+}
+
 TEST(WindowOrder, WindowsHoldNoMoreThanIsAskedFor) {
   for (const WindowPlan& plan : plans()) {
     const std::int64_t step = plan.tracks() * plan.block_samples;
