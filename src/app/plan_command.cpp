@@ -23,6 +23,7 @@
 #include "config/read_recipe.hpp"
 #include "io/output_file.hpp"
 #include "io/shard_set.hpp"
+#include "runtime/binding.hpp"
 #include "runtime/cpu_mask.hpp"
 #include "runtime/ranks.hpp"
 #include "strategy/recipe_grid.hpp"
@@ -132,11 +133,7 @@ Given read_given(const PlanOptions& options, int ranks_started) {
     given.recipe.data.batch_per_rank = options.batch_per_rank;
     given.recipe.data.global_batch = 0;
   }
-  for (const MeasuredStep& step : given.figures.steps) {
-    if (step.workload == given.recipe.name) continue;
-    throw InputError("--bench: a step of '" + step.workload + "' was measured, expected one of '" +
-                     given.recipe.name + "'");
-  }
+  for (const MeasuredStep& step : given.figures.steps) check_measured(step, given.recipe);
   check_for_gpus(given, options);
   // All others are compared with the fewest.
   const int fewest = fewest_nodes(given.recipe, given.ranks_per_node);
@@ -278,6 +275,18 @@ void check_ranks(Communicator& comm, const Given& given) {
       ExitCode::bad_input);
 }
 
+/// Their steps would take as long as their turns on this machine's processors.
+void check_turns(Communicator& comm, const Given& given) {
+  if (!given.site || processor_share(comm, ExecSpace().concurrency()) >= 1) return;
+  throw AgreedError(
+      comm,
+      "--site: " + count_text(comm.size(), "rank") +
+          " share fewer processors here, and their turns would be counted as those of "
+          "the site's nodes (expected a processor for each thread: fewer ranks, or "
+          "one)",
+      ExitCode::bad_input);
+}
+
 /// Of one rank: several wait for each other.
 void warn_of_busy_processors(const ProcessorUse& use) {
   if constexpr (!kHostExecution) return;
@@ -293,6 +302,7 @@ void warn_of_busy_processors(const ProcessorUse& use) {
 
 ExitCode plan_by_measuring(Communicator& comm, Given& given, const PlanOptions& options) {
   check_ranks(comm, given);
+  check_turns(comm, given);
   const BenchMachine machine = measure_machine(comm);
   ClusterFigures cluster = agree(comm, [&] { return cluster_of(given, options, machine); });
   if (comm.size() > 1) cluster.turns = 1;  // they have taken turns while they were measured

@@ -74,8 +74,10 @@ std::string plan_text(const PlanInfo& info) {
       info.trained < info.parameters ? fmt::format(", {} of them trained", info.trained) : "";
   line("parameters", fmt::format("{}{}", info.parameters, trained));
   if (info.tensor.slices > 1) line("tensor parallel", tensor_text(info.tensor));
-  line("memory", fmt::format("{} per rank{}, and the data", bytes_text(info.memory_bytes),
-                             info.stages.empty() ? "" : " of stage 0"));
+  line("memory",
+       fmt::format("{} per rank{}, and the data; for checkpoints {} more on rank 0",
+                   bytes_text(info.memory_bytes), info.stages.empty() ? "" : " of stage 0",
+                   bytes_text(info.copy_bytes)));
   if (info.ranks > 1) {
     line("messages", info.sent_bytes == 0 ? std::string("none: the ranks share memory")
                                           : fmt::format("a rank sends at most {} per step",

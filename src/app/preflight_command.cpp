@@ -20,9 +20,11 @@
 #include "app/preflight/network.hpp"
 #include "app/preflight/recipe.hpp"
 #include "app/preflight/report.hpp"
+#include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/sha256.hpp"
 #include "base/version.hpp"
+#include "bench/step_demand.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 #include "comm/session.hpp"
@@ -30,6 +32,7 @@
 #include "runtime/cpu_mask.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/ranks.hpp"
+#include "strategy/recipe_grid.hpp"
 #include "tensor/types.hpp"
 #include "train/load_recipe.hpp"
 
@@ -58,15 +61,34 @@ std::string visible_devices_variable() {
   return "";
 }
 
+// What the ranks of this node take in host memory, without data. 0 where the recipe does not fit
+// these ranks, which is told elsewhere, and where they are of stages that take different amounts.
+std::int64_t training_bytes(const Communicator& comm, const Recipe& given) {
+  if (!kHostExecution) return 0;
+  try {
+    const Recipe recipe = with_strategy(given, comm.size());
+    if (recipe.parallel.pipeline > 1) return 0;
+    const StepDemands demands(recipe);
+    const bool is_one_node = comm.node_size() == comm.size();
+    const std::int64_t of_rank =
+        demands.memory_bytes(recipe, demands.of(recipe, comm.size(), is_one_node));
+    return of_rank * comm.node_size() +
+           (comm.rank() == 0 ? demands.checkpoint_copy_bytes(recipe) : 0);
+  } catch (const InputError&) {
+    return 0;
+  }
+}
+
 // One rank of a node looks at the files: metadata servers do not see every rank.
-void look_at_files(const Communicator& comm, const PreflightOptions& options, const DataSpec& data,
+void look_at_files(const Communicator& comm, const PreflightOptions& options, const Recipe& recipe,
                    const DataSets& data_sets, RankInfo& info) {
   try {
     info.recipe_hash = sha256_of_file(options.recipe);
   } catch (const Error& error) {
     info.recipe_hash = std::string(kNoRecipe) + error.what() + ")";
   }
-  const DataProblems problems = data_problems(data_sets, data, comm.node_size(), comm.size());
+  const DataProblems problems = data_problems(data_sets, recipe.data, comm.node_size(), comm.size(),
+                                              training_bytes(comm, recipe));
   info.data_problem = problems.reading;
   info.memory_problem = problems.memory;
 }
@@ -119,7 +141,7 @@ ExitCode preflight(Communicator& comm, const PreflightOptions& options) {
   RankInfo mine = info_of_this_rank(comm, offset);
   if (recipe) {
     agree(comm, [&] {
-      if (comm.node_rank() == 0) look_at_files(comm, options, recipe->data, data_sets, mine);
+      if (comm.node_rank() == 0) look_at_files(comm, options, *recipe, data_sets, mine);
     });
   }
   const auto texts = all_gather_strings(comm, to_text(mine));

@@ -18,6 +18,7 @@
 #include "config/recipe_change.hpp"
 #include "config/write_recipe.hpp"
 #include "network/network.hpp"
+#include "optim/optimizer.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/ranks.hpp"
 #include "strategy/recipe_grid.hpp"
@@ -27,6 +28,7 @@
 #include "train/recipe_check.hpp"
 #include "train/run_folder.hpp"
 #include "train/run_warnings.hpp"
+#include "train/snapshot.hpp"
 #include "train/stop_request.hpp"
 #include "train/training_run.hpp"
 
@@ -82,6 +84,7 @@ PlanInfo info_of(Communicator& comm, const TrainingRun& run) {
   info.reduction = step.reduction_text();
   info.is_recorded = step.is_recorded();
   info.memory_bytes = step.figures().memory_bytes();
+  info.copy_bytes = snapshot_bytes(run.network().table(), num_state_arrays(run.recipe().optimizer));
   info.segments = run.network().num_recomputed_segments() + 1;
   info.optimizer_bytes = step.figures().optimizer_bytes;
   const StatePlace place = step.state().place;

@@ -12,6 +12,8 @@
 #include "base/error.hpp"
 #include "bench/json.hpp"
 #include "bench/scaling_model.hpp"
+#include "config/read_recipe.hpp"
+#include "config/recipe_difference.hpp"
 
 namespace quern {
 
@@ -73,6 +75,8 @@ void read_document(const Json& document, BenchFigures& figures) {
     MeasuredStep step;
     step.machine = machine_of(document);
     step.workload = document.at("workload").get<std::string>();
+    if (document.contains("recipe"))
+      step.recipe = parse_recipe(document.at("recipe").get<std::string>(), "its recipe");
     if (step.machine.nodes > 1) throw Error("a step was measured on several nodes");
     step.samples = ceil_div(count(document, "global_batch"), step.machine.ranks);
     step.seconds = positive(document, "step_us") * 1e-6;
@@ -105,6 +109,15 @@ StepDemand demand_of(const MeasuredReduction& row, int ranks, bool rank_invarian
   demand.all_partial_sums = demand.partial_sums * ranks;
   if (rank_invariant) demand.halving = row.halving;
   return demand;
+}
+
+/// May a step take another time with another value of this key?
+bool takes_time(const std::string& key) {
+  constexpr const char* kKeys[] = {"data.augment",      "network.input",    "network.layers",
+                                   "loss.type",         "optimizer.type",   "optimizer.clip",
+                                   "train.determinism", "train.precision",  "train.bf16_sums",
+                                   "train.convolution", "train.micro_block"};
+  return std::ranges::any_of(kKeys, [&](const char* begin) { return key.starts_with(begin); });
 }
 
 /// Of (a x + b y - t) / t, with x messages and y bytes.
@@ -143,6 +156,31 @@ void read_bench_figures(const std::string& file, BenchFigures& figures) {
   } catch (const Error& problem) {
     throw InputError("'" + file + "' does not fit: " + problem.what() +
                      " (expected what quern bench step or quern bench allreduce wrote)");
+  }
+}
+
+void check_measured(const MeasuredStep& step, const Recipe& planned) {
+  const std::string measured = "--bench: a step of '" + step.workload + "' was measured";
+  if (step.workload != planned.name)
+    throw InputError(measured + ", expected one of '" + planned.name + "'");
+  if (!step.recipe) return;
+  const ParallelSpec& parallel = step.recipe->parallel;
+  if (parallel.pipeline > 1 || parallel.tensor > 1) {
+    throw InputError(measured +
+                     " whose network was split over ranks, expected one of ranks that "
+                     "compute all of it (without parallel.pipeline and parallel.tensor)");
+  }
+  const auto refuse = [&](const std::string& key, const std::string& theirs,
+                          const std::string& ours) {
+    throw InputError(measured + " with " + key + " = " + theirs + ", and the plan is for " + ours +
+                     " (expected the same settings in both)");
+  };
+  if (step.recipe->train.recompute != planned.train.recompute)
+    refuse("train.recompute", step.recipe->train.recompute ? "true" : "false",
+           planned.train.recompute ? "true" : "false");
+  const int batch = planned.global_batch(1);
+  for (const RecipeDifference& difference : differences(planned, batch, *step.recipe, batch)) {
+    if (takes_time(difference.key)) refuse(difference.key, difference.theirs, difference.ours);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "bench/measured_line.hpp"
 #include "parallel/halving.hpp"
+#include "spec/recipe.hpp"
 
 namespace quern {
 
@@ -23,7 +24,9 @@ struct BenchMachine {
 struct MeasuredStep {
   BenchMachine machine;
   std::string workload;  ///< the recipe's name
-  int samples = 0;       ///< of a rank, rounded up
+  /// Nothing in documents of programs that did not tell.
+  std::optional<Recipe> recipe = {};
+  int samples = 0;  ///< of a rank, rounded up
   double seconds = 0;
 };
 
@@ -53,6 +56,10 @@ struct BenchFigures {
 /// Adds what is in `file`. InputError, naming it, where that is not a document of `quern bench
 /// step` or `quern bench allreduce`.
 void read_bench_figures(const std::string& file, BenchFigures& figures);
+
+/// InputError where the step is not one of `planned`: another recipe's, or measured with other
+/// settings, or with a network that was split.
+void check_measured(const MeasuredStep& step, const Recipe& planned);
 
 /// What each message costs and what comes out of a node, from reductions that were measured on
 /// several nodes: the pair that leaves the least relative errors.

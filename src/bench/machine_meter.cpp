@@ -8,6 +8,7 @@
 #include "bench/cache_sizes.hpp"
 #include "bench/fma_peak.hpp"
 #include "bench/tile_peak.hpp"
+#include "runtime/binding.hpp"
 
 namespace quern {
 
@@ -21,7 +22,9 @@ int num_nodes(const Communicator& comm) {
 
 }  // namespace
 
-MachineMeter::MachineMeter(Communicator& comm) : comm_(comm) {
+MachineMeter::MachineMeter(Communicator& comm)
+    : comm_(comm),
+      processor_share_(kHostExecution ? processor_share(comm, exec_.concurrency()) : 1) {
   constexpr std::int64_t kLargest = std::int64_t{512} << 20;
   const CacheSizes caches = cache_sizes(exec_.concurrency());
   const auto add = [this](std::int64_t cache, std::int64_t array) {
@@ -35,6 +38,7 @@ MachineMeter::MachineMeter(Communicator& comm) : comm_(comm) {
 }
 
 double MachineMeter::sum_over_ranks(double value) const {
+  value *= processor_share_;
   comm_.all_reduce_sum(std::span(&value, 1));
   return value;
 }

@@ -35,10 +35,12 @@ class MachineMeter {
     std::vector<double> rates;
   };
 
+  /// Of peaks that each rank reached while it had its processors to itself.
   double sum_over_ranks(double value) const;
 
   Communicator& comm_;
   ExecSpace exec_;
+  double processor_share_;
   std::vector<double> fma_flops_;
   std::string tile_unit_;
   std::vector<double> tile_flops_;

@@ -23,6 +23,7 @@ std::string rate_text(double bytes_per_s);
 
 struct StepBenchInfo {
   std::string workload;
+  std::string recipe;  ///< resolved, as TOML
   int global_batch = 0;
   std::int64_t steps = 0;     ///< timed steps of a round
   std::int64_t settling = 0;  ///< steps before them, after the peaks were measured

@@ -34,6 +34,7 @@ struct StageDemand {
 /// What a step asks of its ranks.
 struct StepDemand {
   int ranks = 1;
+  bool is_one_node = false;  ///< whose ranks share memory
   int global_batch = 0;
   int tensor = 1;                        ///< ranks that share each layer
   int pieces = 1;                        ///< of a batch, one after the other

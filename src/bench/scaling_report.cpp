@@ -156,7 +156,10 @@ std::string scaling_text(const ScalingPlanner& planner, const PlanSources& sourc
   line("gradient", fmt::format("{}; a rank sends {} a step, a node {} over the network",
                                bytes_of(4.0 * static_cast<double>(demand.floats)),
                                bytes_of(last.time.rank_bytes), bytes_of(last.time.node_bytes)));
-  line("memory", bytes_text(last.memory_bytes) + " per rank, and the data");
+  line("memory",
+       fmt::format("{} per rank, and the data; for checkpoints {} more on rank 0",
+                   bytes_text(last.memory_bytes),
+                   bytes_text(planner.demands().checkpoint_copy_bytes(planner.recipe()))));
   line("step",
        fmt::format("{}: {} computing, {}then {} for sums over the ranks",
                    time_text(last.time.step_s()), time_text(last.time.compute_s),
@@ -194,6 +197,7 @@ std::string scaling_json(const ScalingPlanner& planner, const PlanSources& sourc
   json["estimate"] = sources.estimate;
   json["ranks_per_node"] = planner.cluster().ranks_per_node;
   json["parameters"] = planner.demands().num_parameters();
+  json["checkpoint_copy_bytes"] = planner.demands().checkpoint_copy_bytes(planner.recipe());
   json["gflop_per_sample"] = planner.demands().training_flop() * 1e-9;
   for (const PlannedStep& step : steps) json["steps"].push_back(step_json(step));
   json["assumed"] = planner.assumptions();

@@ -7,6 +7,7 @@
 #include "bench/rounds.hpp"
 #include "bench/timing.hpp"
 #include "bench/workload.hpp"
+#include "config/write_recipe.hpp"
 #include "parallel/device_stream.hpp"
 
 namespace quern {
@@ -32,6 +33,7 @@ ExitCode bench_step(Communicator& comm, const StepOptions& options) {
   info.steps = plan.steps;
   info.settling = plan.settling;
   info.workload = workload.recipe.name;
+  info.recipe = to_toml(workload.recipe);
   info.global_batch = workload.step.full_batch().samples();
   info.rounds = options.rounds;
   info.step_s = spread_of(seconds);

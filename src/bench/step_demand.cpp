@@ -16,6 +16,7 @@
 #include "strategy/recipe_grid.hpp"
 #include "strategy/tensor_plan.hpp"
 #include "train/recipe_check.hpp"
+#include "train/snapshot.hpp"
 
 namespace quern {
 
@@ -97,11 +98,12 @@ double StepDemands::parameter_bytes(const Recipe& recipe) const {
          static_cast<double>(whole_->network().table().trained_size());
 }
 
-StepDemand StepDemands::of(const Recipe& recipe, int ranks) const {
+StepDemand StepDemands::of(const Recipe& recipe, int ranks, bool is_one_node) const {
   const GridShape grid = grid_shape_of(recipe, ranks);
   const BatchPartition partition = full_batch(recipe, grid.data);
   StepDemand demand;
   demand.ranks = ranks;
+  demand.is_one_node = is_one_node;
   demand.tensor = grid.tensor;
   demand.global_batch = partition.samples();
   demand.samples = partition.num_samples(0);
@@ -164,11 +166,14 @@ std::int64_t StepDemands::memory_of(const Recipe& recipe, const StepDemand& dema
   const ParameterTable& table = model.network().table();
   const std::int64_t own = table.reduced_size() + Loss::kColumns;
   const int ranks = demand.data_ranks();
-  const bool is_tree = demand.determinism == Determinism::rank_invariant && ranks > 1;
-  const std::int64_t sharers = recipe.parallel.shard_optimizer ? ranks : 1;
-  std::int64_t floats = table.block_size() + demand.partial_sums * own;
+  // What the ranks of one node have together.
+  const std::int64_t holders = demand.is_one_node && kHostExecution ? ranks : 1;
+  const bool is_tree = demand.determinism == Determinism::rank_invariant && holders < ranks;
+  const std::int64_t sharers = recipe.parallel.shard_optimizer ? ranks : holders;
+  std::int64_t floats = ceil_div(table.block_size(), holders) + demand.partial_sums * own;
   const int arrays = num_state_arrays(recipe.optimizer) + num_scratch_arrays(recipe.optimizer);
-  floats += arrays * table.trained_size() / sharers;
+  floats += arrays * ceil_div(table.trained_size(), sharers);
+  if (holders > 1) floats += ceil_div(own, holders);  // the sum
   if (is_tree) {  // the sum, and the others' parts of this rank's slice
     floats += own + demand.all_partial_sums * own / ranks;
     if (demand.partial_sums > 1) floats += demand.partial_sums * own;
@@ -178,12 +183,15 @@ std::int64_t StepDemands::memory_of(const Recipe& recipe, const StepDemand& dema
          floats * std::int64_t{sizeof(float)};
 }
 
-std::int64_t StepDemands::memory_bytes(const Recipe& recipe, int ranks) const {
-  const StepDemand demand = of(recipe, ranks);
+std::int64_t StepDemands::memory_bytes(const Recipe& recipe, const StepDemand& demand) const {
   std::int64_t most = 0;
   for (std::size_t i = 0; i < stages_.size(); ++i)
     most = std::max(most, memory_of(recipe, demand, i));
   return most;
+}
+
+std::int64_t StepDemands::checkpoint_copy_bytes(const Recipe& recipe) const {
+  return snapshot_bytes(whole_->network().table(), num_state_arrays(recipe.optimizer));
 }
 
 }  // namespace quern

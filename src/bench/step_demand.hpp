@@ -22,11 +22,14 @@ class StepDemands {
   StepDemands& operator=(const StepDemands&) = delete;
 
   /// Of a full batch. InputError where there are more ranks than samples, or they make no grid.
-  StepDemand of(const Recipe& recipe, int ranks) const;
+  StepDemand of(const Recipe& recipe, int ranks, bool is_one_node = false) const;
 
-  /// Bytes that the rank with most of them takes, when it is one of several nodes: activations,
-  /// parameters, gradients, what it receives of the others', the optimizer's state. Without data.
-  std::int64_t memory_bytes(const Recipe& recipe, int ranks) const;
+  /// Bytes that the rank with most of them takes for what of() has said: activations, parameters,
+  /// gradients, what it receives of the others', the optimizer's state; of what a node has once,
+  /// its share. Without data.
+  std::int64_t memory_bytes(const Recipe& recipe, const StepDemand& demand) const;
+  /// Bytes of the copy that rank 0 writes checkpoints from.
+  std::int64_t checkpoint_copy_bytes(const Recipe& recipe) const;
 
   /// Bytes that kernels read and write for a sample, and for the parameters in a step: each layer
   /// reads its input twice and its output's gradient, and writes its output and its input's

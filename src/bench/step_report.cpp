@@ -26,6 +26,7 @@ std::string step_bench_text(const MachineInfo& machine, const StepBenchInfo& inf
 std::string step_bench_json(const MachineInfo& machine, const StepBenchInfo& info) {
   Json json = bench_document("step", machine, info.rounds);
   json["workload"] = info.workload;
+  json["recipe"] = info.recipe;
   json["global_batch"] = info.global_batch;
   json["steps"] = info.steps;
   json["untimed_steps"] = info.settling;

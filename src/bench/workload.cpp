@@ -7,6 +7,7 @@
 
 #include "base/philox.hpp"
 #include "comm/agree.hpp"
+#include "device/queue.hpp"
 #include "network/network.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/memory.hpp"
@@ -120,6 +121,7 @@ void BenchWorkload::run_steps(const ExecSpace& exec, int steps) {
     step.enqueue(exec, false);
   }
   exec.fence("quern::bench::bench_end");
+  check_launches();
 }
 
 }  // namespace quern

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
+#include <set>
+#include <span>
 #include <string>
 
 #include "base/count_text.hpp"
@@ -98,6 +101,26 @@ int threads_of_this_rank(Communicator& comm) {
     return wanted;
   }
   return std::clamp(static_cast<int>(cpus.size()) / sharing.ranks, 1, kMostThreads);
+}
+
+double processor_share(Communicator& comm, int threads) {
+  const std::vector<int> cpus = allowed_cpus();
+  const auto bytes = std::as_bytes(std::span(cpus));
+  const std::vector<std::string> of_ranks = all_gather_strings(
+      comm, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  const std::vector<int> threads_of_ranks = all_gather_value(comm, threads);
+  std::set<int> of_node;
+  int wanted = 0;
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    if (comm.host(rank) != comm.host(comm.rank())) continue;
+    const std::string& own = of_ranks[static_cast<std::size_t>(rank)];
+    std::vector<int> numbers(own.size() / sizeof(int));
+    std::memcpy(numbers.data(), own.data(), own.size());
+    of_node.insert(numbers.begin(), numbers.end());
+    wanted += threads_of_ranks[static_cast<std::size_t>(rank)];
+  }
+  if (of_node.empty()) return 1;
+  return std::min(1.0, static_cast<double>(of_node.size()) / wanted);
 }
 
 }  // namespace quern

@@ -28,4 +28,8 @@ inline constexpr int kMostThreads = 512;
 /// counts as 4).
 int threads_of_this_rank(Communicator& comm);
 
+/// Collective: how much of a processor each thread of this node has, 1 where there are as many
+/// processors as threads. `threads`: of this rank. 1 where the system does not tell.
+double processor_share(Communicator& comm, int threads);
+
 }  // namespace quern

@@ -62,7 +62,7 @@ static std::string problem_here(const DataSets& data_sets, const DataSpec& data)
 }
 
 DataProblems data_problems(const DataSets& data_sets, const DataSpec& data, int node_ranks,
-                           int ranks) {
+                           int ranks, std::int64_t training_bytes) {
   if (!data_sets.problem.empty()) return {problem_here(data_sets, data), ""};
   try {
     for (const ShardSet& set : data_sets.sets) {
@@ -76,7 +76,9 @@ DataProblems data_problems(const DataSets& data_sets, const DataSpec& data, int 
     return {error.what(), ""};
   }
   try {
-    check_memory(held_bytes(data_sets.sets, data, node_ranks, ranks), "the data set");
+    const std::int64_t held = held_bytes(data_sets.sets, data, node_ranks, ranks);
+    check_memory(held, "the data set");
+    check_memory(held + training_bytes, "the training with its data");
     if (node_ranks > 1)
       check_shared_memory(shared_bytes(data_sets.sets, data), "the data set",
                           free_shared_memory_bytes());

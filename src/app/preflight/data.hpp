@@ -30,14 +30,14 @@ std::int64_t held_bytes(const std::vector<ShardSet>& sets, const DataSpec& data,
 /// Of a node; "" where there is none.
 struct DataProblems {
   std::string reading;  ///< why it cannot read the recipe's shards
-  std::string memory;   ///< why it cannot hold of them what it is to hold
+  std::string memory;   ///< why it cannot hold of them what it is to hold, and train
 };
 
 /// The first rank of a node, which has `node_ranks` of all `ranks`: opens the first and the last
 /// shard of each set, not more: a file server has to answer all nodes at the same time. All of them
 /// where rank 0 could not: then it is to be known whether that is so of its node alone.
-/// SystemFailure where it fails.
+/// SystemFailure where it fails. `training_bytes`: what else its ranks take.
 DataProblems data_problems(const DataSets& data_sets, const DataSpec& data, int node_ranks,
-                           int ranks);
+                           int ranks, std::int64_t training_bytes);
 
 }  // namespace quern

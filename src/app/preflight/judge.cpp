@@ -293,9 +293,10 @@ class Judge {
   }
 
   void memory() {
-    problem_of_nodes(
-        "memory", &RankInfo::memory_problem,
-        "nodes with more memory, or data.memory in the recipe: larger sets are streamed");
+    problem_of_nodes("memory", &RankInfo::memory_problem,
+                     "nodes with more memory, or data.memory in the recipe (larger sets are "
+                     "streamed), or a smaller "
+                     "network or batch");
   }
 
   void network() {

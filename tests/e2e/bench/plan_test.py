@@ -2,6 +2,7 @@
 """`quern plan`: from what was measured, and measured now; what it prints, writes and refuses. How quick the
 machine is is nobody's business here."""
 import json
+import os
 from pathlib import Path
 
 import training
@@ -75,6 +76,51 @@ class PlanTest(training.TrainingTest):
         _, document = self.steps("--nodes", "8", "--site", "fast", "--set", "train.micro_block=40",
                                  "--set", "data.global_batch=160")
         self.assertIn("12 of 16 ranks have no micro-block", document["advice"][0])
+
+    def measured(self, name, *sets, ranks=0):
+        done = self.quern("bench", "step", "mlp.toml", "--steps", "1", "--rounds", "1", "--json", name,
+                          *(word for text in sets for word in ("--set", text)), ranks=ranks)
+        self.assertEqual(done.code, 0, done)
+
+    def test_a_step_with_other_settings_is_refused(self):
+        self.measured("plain.json")
+        same = ("--nodes", "1", "--set", "optimizer.lr=0.5", "--set", "data.global_batch=30", "--set", "seed=5")
+        self.assertEqual(self.plan(*same, bench=("plain.json",)).code, 0)
+        for sets, message in (
+                ("train.precision=bf16", 'with train.precision = "fp32", and the plan is for "bf16"'),
+                ("network.layers.fc1.features=20", "with network.layers[1].features = 19, and the plan is for 20"),
+                ("train.recompute=true", "with train.recompute = false, and the plan is for true"),
+                ("optimizer={type='sgd', lr=0.1}", 'with optimizer.type = "adam"')):
+            done = self.plan("--nodes", "1", "--set", sets, bench=("plain.json",))
+            self.assertEqual(done.code, 2, done)
+            self.assertIn(f"a step of 'toy' was measured {message}", done.err)
+        self.measured("split.json", "parallel.pipeline=2", ranks=2)
+        done = self.plan("--nodes", "1", bench=("split.json",))
+        self.assertEqual(done.code, 2, done)
+        self.assertIn("whose network was split over ranks", done.err)
+
+    def test_memory_is_that_of_a_dry_run(self):
+        """Of large layers, and where all batches are full: a plan does not know the last one."""
+        sets = ("network.layers.fc1.features=4000", "data.global_batch=60", "train.micro_block=15")
+        words = [word for text in sets for word in ("--set", text)]
+        for ranks in (1, 2, 4):
+            with self.subTest(ranks):
+                dry = self.quern("train", "mlp.toml", "--dry-run", *words, ranks=ranks)
+                line = next(line for line in dry.out.splitlines() if line.startswith("memory  "))
+                planned = self.plan("--nodes", "1", "--ranks-per-node", str(ranks), *words)
+                self.assertIn(line + "\n", planned.out)
+                # The model and two averages of each parameter.
+                parameters = 144 * 4000 + 4000 + 4000 * 10 + 10
+                self.assertIn(f"for checkpoints {3 * 4 * parameters / 2**20:.1f} MiB more on rank 0", line)
+        _, document = self.steps("--nodes", "1", *words)
+        self.assertEqual(document["checkpoint_copy_bytes"], 3 * 4 * parameters)
+
+    def test_turns_on_processors_are_not_those_of_a_site(self):
+        ranks = len(os.sched_getaffinity(0)) + 1
+        done = self.plan("--nodes", "1", "--site", "fast", "--ranks-per-node", str(ranks), bench=(), ranks=ranks)
+        self.assertEqual(set(done.codes), {2}, done)
+        self.assertEqual(len(done.errors()), 1, done)
+        self.assertIn(f"--site: {ranks} ranks share fewer processors here", done.err)
 
     def test_one_rank_is_measured_now(self):
         before = training.tree(self.folder)

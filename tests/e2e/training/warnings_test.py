@@ -59,6 +59,16 @@ class WarningsTest(training.TrainingTest):
                       "every step", done.err)
         self.assertNotIn("samples, and the data", self.quern(*plan, 1).err)
 
+    def test_a_network_larger_than_any_memory(self):
+        """Some 130 GB: refused before an allocation is spent, and by the training before it takes any."""
+        large = ["--set", "network.layers.fc1.features=14000000", "--set", "data.global_batch=600"]
+        done = self.quern("preflight", "mlp.toml", *large)
+        self.assertEqual(done.code, 2, done)
+        self.assertRegex(done.out, r"error: memory: \S+: the training with its data needs 1[0-9]{2}\.[0-9] GiB")
+        done = self.quern("train", "mlp.toml", "--run-dir", "run", *large)
+        self.assertEqual(done.code, 2, done)
+        self.assertIn("training on 1 rank of one node needs ", done.err)
+
     def test_samples_of_no_file_count_too(self):
         toy = ["--set", 'data={source="random", samples=3, global_batch=49}']
         done = self.quern("preflight", "mlp.toml", *toy, ranks=4)
