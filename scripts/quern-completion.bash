@@ -65,6 +65,7 @@ network.init.rename=
 loss.type=
 loss.label_smoothing=
 loss.delta=
+loss.kind=
 loss.class_weights.type=
 loss.class_weights.values=
 optimizer.type=

@@ -86,10 +86,11 @@ void add_loss(Keys& list) {
           {{"cross_entropy", LossType::cross_entropy},
            {"mse", LossType::mse},
            {"l1", LossType::l1},
-           {"huber", LossType::huber}},
+           {"huber", LossType::huber},
+           {"custom", LossType::custom}},
           "`cross_entropy`: of the softmax, for classes. For numbers the mean over all units, "
           "`mse`: of the squared error; `l1`: of the absolute error; `huber`: of half the squared "
-          "error up to `loss.delta` and of a straight line beyond")
+          "error up to `loss.delta` and of a straight line beyond; `custom`: of a C++ program")
       .required();
   keys.number("label_smoothing", &LossSpec::label_smoothing, from_to(0, 1),
               "Share of the target that all classes get alike, so that the label has 1 - "
@@ -102,6 +103,9 @@ void add_loss(Keys& list) {
               "(their size - delta / 2); of normalized targets in units of `std`")
       .only_with("loss.type", {"huber"})
       .defaults_to("`1.0`");
+  keys.string("kind", &LossSpec::kind, "Name under which a C++ program has registered the loss")
+      .only_with("loss.type", {"custom"})
+      .required();
 }
 
 void add_class_weights(Keys& list) {

@@ -32,6 +32,7 @@ class CrossEntropy final : public Loss {
   void set_class_weights(const std::vector<double>& weights) override;
 
  protected:
+  bool sets_padding() const override { return true; }
   void evaluate_rows(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
                      const LossTarget& target, const Activation& d_prediction,
                      const FloatView& values) const override;

@@ -43,10 +43,11 @@ struct HuberError {
   }
 };
 
-/// Calls use(error function) and returns what that does. Not for cross_entropy.
+/// Calls use(error function) and returns what that does. For mse, l1 and huber.
 template <class Use>
 decltype(auto) with_error_function(const LossSpec& loss, const Use& use) {
-  expect(loss.type != LossType::cross_entropy, "the loss of a regression");
+  expect(loss.type == LossType::mse || loss.type == LossType::l1 || loss.type == LossType::huber,
+         "the loss of a regression");
   if (loss.type == LossType::l1) return use(AbsoluteError{});
   if (loss.type == LossType::huber) return use(HuberError{static_cast<float>(loss.delta)});
   return use(SquaredError{});

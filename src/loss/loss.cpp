@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loss/loss.hpp"
 
+#include <utility>
+
 #include "base/assert.hpp"
 #include "base/error.hpp"
 #include "linalg/block_sum.hpp"
 #include "loss/cross_entropy.hpp"
+#include "loss/custom_loss.hpp"
 #include "loss/regression.hpp"
 
 namespace quern {
@@ -39,6 +42,10 @@ void Loss::compute(const ExecSpace& exec, const LossContext& step, const Activat
   expect(d_prediction.empty() || d_prediction.layout == prediction.layout || in_tiles,
          "a gradient laid out like the prediction");
   if (prediction.rows == 0) return;
+  if (!d_prediction.empty() && !sets_padding()) {
+    const std::pair<std::int64_t, std::int64_t> in_use(0, d_prediction.size());
+    Kokkos::deep_copy(exec, Kokkos::subview(d_prediction.data, in_use), 0.0f);
+  }
   evaluate_rows(exec, step, prediction, target, d_prediction, row_values_);
   add_rows(exec, step, sums, offset);
 }
@@ -69,6 +76,7 @@ std::unique_ptr<Loss> make_loss(const LossSpec& spec, const Shape& prediction) {
   if (spec.type == LossType::cross_entropy)
     return std::make_unique<CrossEntropy>(prediction, spec.label_smoothing,
                                           spec.class_weights.values);
+  if (spec.type == LossType::custom) return make_custom_loss(spec, prediction);
   return std::make_unique<RegressionLoss>(spec, prediction);
 }
 

@@ -38,10 +38,13 @@ class Loss {
   static constexpr int kCorrect = 1;
   static constexpr int kColumns = 2;
 
+  /// Of predictions of this shape.
   explicit Loss(const Shape& prediction) : shape_(prediction) {}
   virtual ~Loss() = default;
   Loss(const Loss&) = delete;
   Loss& operator=(const Loss&) = delete;
+
+  const Shape& shape() const { return shape_; }
 
   /// Layout the prediction must have, given the layout the network ends with.
   virtual Layout input_layout(Layout incoming) const { return incoming; }
@@ -101,9 +104,11 @@ class Loss {
   ConstFloatView row_values() const { return row_values_; }
 
  protected:
-  const Shape& shape() const { return shape_; }  ///< of the prediction
   /// Allocates what else a loss reads.
   virtual void allocate_own() {}
+  /// Does evaluate_rows() set the padding of d_prediction's rows, too? Else it is set to zero
+  /// before.
+  virtual bool sets_padding() const { return false; }
   /// Overwrites `values` (row_values()) and, unless empty, d_prediction.
   virtual void evaluate_rows(const ExecSpace& exec, const LossContext& step,
                              const Activation& prediction, const LossTarget& target,

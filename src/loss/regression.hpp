@@ -27,6 +27,7 @@ class RegressionLoss final : public Loss {
   bool reads_tiles() const override { return reader_ != nullptr; }
 
  protected:
+  bool sets_padding() const override { return true; }
   void evaluate_rows(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
                      const LossTarget& target, const Activation& d_prediction,
                      const FloatView& values) const override;

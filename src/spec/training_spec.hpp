@@ -3,11 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace quern {
 
-enum class LossType { cross_entropy, mse, l1, huber };
+enum class LossType {
+  cross_entropy,
+  mse,
+  l1,
+  huber,
+  custom,  ///< of a C++ program (loss/custom_loss.hpp)
+};
 
 enum class ClassWeightsType {
   none,
@@ -26,6 +33,7 @@ struct LossSpec {
   LossType type = LossType::cross_entropy;
   double label_smoothing = 0;  ///< cross_entropy: share of the target that all classes get alike
   ClassWeightsSpec class_weights = {};  ///< cross_entropy
+  std::string kind = {};                ///< custom: the name it was registered under
   double delta = 1;  ///< huber: larger errors count by their size, not by its square
   friend bool operator==(const LossSpec&, const LossSpec&) = default;
 };

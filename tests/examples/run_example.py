@@ -110,6 +110,17 @@ class ExampleTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertEqual(done.stderr.count("nowhere"), 1, done.stderr)
 
+    def test_my_own_loss(self):
+        share = self.number(self.assert_ranks_agree(), r"^(\S+) % of the measurements are below")
+        self.assertGreater(share, 86)
+        self.assertLess(share, 94)
+        # The program itself knows no such loss, and says so.
+        done = quern("checkpoint", "verify", "one", cwd=self.folder)
+        self.assertEqual(done.code, 0, done)
+        done = quern("evaluate", "one", "--data", "nowhere", cwd=self.folder)
+        self.assertEqual(done.code, 2, done)
+        self.assertIn("loss.kind: this program does not know 'pinball' (known: none", done.err)
+
     def test_beside_a_simulation(self):
         text = self.run_example("three", ranks=3)
         self.assertLess(self.number(text, r"^mean squared error (\S+) on 2 ranks$"), 1e-3)
