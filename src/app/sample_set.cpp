@@ -279,7 +279,7 @@ std::vector<std::string> warnings_about(const SampleSet& set, const SampleSetSou
   std::vector<std::string> warnings;
   if (set.losses.depth) {
     warnings.push_back(
-        fmt::format("{}: pictures of 16 bits were cut to 8 bits (a .npy file of uint16 keeps "
+        fmt::format("{}: pictures of 16 bits were scaled to 8 bits (a .npy file of uint16 keeps "
                     "them, as values that are not divided by 255)",
                     files));
   }

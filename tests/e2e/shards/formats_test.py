@@ -269,7 +269,7 @@ class FormatsTest(shard_files.ShardTest):
         Image.fromarray(smooth).save(folder / "x/4.jpg", quality=95)
         Image.fromarray(smooth[:, :, 0]).save(folder / "y/5.jpeg", quality=95)
         Image.fromarray(colour[0, :, :, 0].astype(np.uint16) * 257).save(folder / "y/6.png")
-        warnings = (f"'{folder}': pictures of 16 bits were cut to 8 bits (a .npy file of uint16 keeps them",
+        warnings = (f"'{folder}': pictures of 16 bits were scaled to 8 bits (a .npy file of uint16 keeps them",
                     f"'{folder}': the transparency of pictures was left out")
         found = self.sharded("--images", folder, warnings=warnings)["images"].transpose(0, 2, 3, 1)
         palette = np.asarray(Image.open(folder / "x/3.png").convert("RGB"))

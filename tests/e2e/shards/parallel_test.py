@@ -118,7 +118,7 @@ class ParallelTest(FolderTest):
         for ranks in (1, 4):
             done = quern("shard", "--images", "pictures", "--out", f"new{ranks}", "--shards", 4, ranks=ranks, cwd=self.folder)
             self.assertEqual(set(done.codes), {0}, done)
-            self.assertEqual(done.err.count("quern: warning: 'pictures': pictures of 16 bits were cut to 8 bits"), 1, done)
+            self.assertEqual(done.err.count("quern: warning: 'pictures': pictures of 16 bits were scaled to 8 bits"), 1, done)
 
     def peak(self, *options, ranks):
         """Bytes of the rank that took the most."""
