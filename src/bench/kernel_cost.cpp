@@ -99,7 +99,9 @@ constexpr StepRow kStepRows[] = {
     {"quern::layers::gather_values", {0, 0, 2 * kFloat, 0, kFloat}},
     {"quern::layers::normalize", {0, 0, 2 * kFloat}},
     {"quern::loss::cross_entropy", {0, 2, 0}},  // prediction, its gradient
-    {"quern::loss::regression", {0, 3, 0}},     // and the target
+    {"quern::loss::binary_cross_entropy", {0, 3, 0}},
+    {"quern::loss::probabilities", {0, 2, 0}},
+    {"quern::loss::regression", {0, 3, 0}},  // and the target
     {"quern::loss::regression_flat", {0, 3, 0}},
     {"quern::loss::regression_tiles", {0, 3, 0}},         // the gradient in two halves
     {"quern::loss::regression_pixels", {0, 2, 1, 0, 1}},  // the target a byte each

@@ -87,10 +87,12 @@ void add_loss(Keys& list) {
            {"mse", LossType::mse},
            {"l1", LossType::l1},
            {"huber", LossType::huber},
+           {"binary_cross_entropy", LossType::binary_cross_entropy},
            {"custom", LossType::custom}},
           "`cross_entropy`: of the softmax, for classes. For numbers the mean over all units, "
           "`mse`: of the squared error; `l1`: of the absolute error; `huber`: of half the squared "
-          "error up to `loss.delta` and of a straight line beyond; `custom`: of a C++ program")
+          "error up to `loss.delta` and of a straight line beyond; `binary_cross_entropy`: of the "
+          "sigmoid, for targets from 0 to 1; `custom`: of a C++ program")
       .required();
   keys.number("label_smoothing", &LossSpec::label_smoothing, from_to(0, 1),
               "Share of the target that all classes get alike, so that the label has 1 - "

@@ -83,6 +83,21 @@ void check_target(const Checker& check) {
   }
 }
 
+// The targets are probabilities.
+void check_binary(const Checker& check) {
+  if (!check.are_sound({"loss.type", "data.target"}) ||
+      check.recipe.loss.type != LossType::binary_cross_entropy)
+    return;
+  const DataSpec& data = check.recipe.data;
+  const bool is_input = data.target == TargetType::input;
+  const char* key = is_input ? "data.normalize" : "data.normalize_targets";
+  const NormalizeSpec& normalize = is_input ? data.normalize : data.normalize_targets;
+  if (normalize.type == NormalizeType::none) return;
+  check.report(key,
+               std::string("contradicts loss.type = \"binary_cross_entropy\", whose targets are "
+                           "from 0 to 1, expected \"none\""));
+}
+
 void check_window(const Checker& check) {
   if (!check.are_sound({"data.window", "data.shuffle"})) return;
   if (check.recipe.data.window == 0 || check.recipe.data.shuffle) return;
@@ -272,6 +287,7 @@ void check_rules(const Recipe& recipe, const TableReader<Recipe>& reader, Proble
   check_name(check);
   check_batch(check);
   check_target(check);
+  check_binary(check);
   check_window(check);
   check_normalize(check);
   check_augment(check);

@@ -30,8 +30,9 @@ std::string input_text(const Recipe& recipe) {
 }
 
 std::string output_text(const Recipe& recipe) {
-  return recipe.loss.type == LossType::cross_entropy ? "logits: one for each class, before softmax"
-                                                     : "prediction";
+  if (recipe.loss.type == LossType::cross_entropy)
+    return "logits: one for each class, before softmax";
+  return recipe.loss.type == LossType::binary_cross_entropy ? "probabilities" : "prediction";
 }
 
 OnnxGraph graph_of(const Recipe& recipe, const CheckpointState& state) {
@@ -43,6 +44,7 @@ OnnxGraph graph_of(const Recipe& recipe, const CheckpointState& state) {
   if (recipe.data.normalize.type == NormalizeType::given) nodes.add(recipe.data.normalize);
   for (const LayerSpec& layer : network.layers) nodes.add(layer);
   nodes.flatten_pixel();
+  if (recipe.loss.type == LossType::binary_cross_entropy) nodes.add_probabilities();
   if (recipe.data.normalize_targets.type == NormalizeType::given)
     nodes.add_way_back(recipe.data.normalize_targets);
   graph.add_node("Identity", "output", {nodes.last().name}, "output");

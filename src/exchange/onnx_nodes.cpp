@@ -81,6 +81,11 @@ void OnnxNodes::add(const NormalizeSpec& normalize) {
   values_["input"] = last_;
 }
 
+void OnnxNodes::add_probabilities() {
+  graph_.add_node("Sigmoid", "probabilities", {last_.name}, "probabilities");
+  last_.name = "probabilities";
+}
+
 void OnnxNodes::add_way_back(const NormalizeSpec& normalize) {
   by_channels("Mul", "target.std", "quern.target_std", normalize.std);
   by_channels("Add", "target.mean", "quern.target_mean", normalize.mean);

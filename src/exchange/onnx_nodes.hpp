@@ -31,6 +31,8 @@ class OnnxNodes {
   void add(const NormalizeSpec& normalize);
   /// Behind all layers, first: of one pixel the output is [batch, C].
   void flatten_pixel();
+  /// Behind all layers: the probabilities that a binary cross entropy takes outputs for.
+  void add_probabilities();
   /// Behind all layers: x * std + mean of each channel, as data.normalize_targets says.
   void add_way_back(const NormalizeSpec& normalize);
   /// The layers in order, with sound shapes. InputError for one that ONNX has no word for.

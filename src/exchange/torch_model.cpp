@@ -44,7 +44,8 @@ class Writer {
   explicit Writer(const Recipe& recipe)
       : network_(recipe.network),
         normalize_(recipe.data.normalize),
-        normalize_targets_(recipe.data.normalize_targets) {
+        normalize_targets_(recipe.data.normalize_targets),
+        puts_out_probabilities_(recipe.loss.type == LossType::binary_cross_entropy) {
     const auto& layers = network_.layers;
     for (std::size_t i = 0; i < layers.size(); ++i) {
       const std::string before = i == 0 ? "input" : layers[i - 1].name;
@@ -70,6 +71,7 @@ class Writer {
       line(as_flat(x));
       x.has_image_axes = false;
     }
+    if (puts_out_probabilities_) line("torch.sigmoid(x)");
     if (normalize_targets_.type != NormalizeType::given) return;
     add_numbers("target_", normalize_targets_, x);
     line("x * self.quern_target_std + self.quern_target_mean");
@@ -196,6 +198,7 @@ class Writer {
   const NetworkSpec& network_;
   const NormalizeSpec& normalize_;
   const NormalizeSpec& normalize_targets_;
+  bool puts_out_probabilities_;
   std::set<std::string> is_kept_;
   std::map<std::string, Value> values_;
 };

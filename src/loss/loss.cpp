@@ -6,6 +6,7 @@
 #include "base/assert.hpp"
 #include "base/error.hpp"
 #include "linalg/block_sum.hpp"
+#include "loss/binary_cross_entropy.hpp"
 #include "loss/cross_entropy.hpp"
 #include "loss/custom_loss.hpp"
 #include "loss/regression.hpp"
@@ -76,6 +77,8 @@ std::unique_ptr<Loss> make_loss(const LossSpec& spec, const Shape& prediction) {
   if (spec.type == LossType::cross_entropy)
     return std::make_unique<CrossEntropy>(prediction, spec.label_smoothing,
                                           spec.class_weights.values);
+  if (spec.type == LossType::binary_cross_entropy)
+    return std::make_unique<BinaryCrossEntropy>(prediction);
   if (spec.type == LossType::custom) return make_custom_loss(spec, prediction);
   return std::make_unique<RegressionLoss>(spec, prediction);
 }

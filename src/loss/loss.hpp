@@ -70,6 +70,10 @@ class Loss {
   /// array holds it.
   virtual bool reads_tiles() const { return false; }
 
+  /// Puts what a network puts out into the units of the targets, in place: for losses that take it
+  /// for something else.
+  virtual void put_predictions(const ExecSpace& /*exec*/, const Activation& /*output*/) const {}
+
   /// How much samples of each class count from now on; before allocate(). InputError where there
   /// are not as many as classes. Only of cross entropy.
   virtual void set_class_weights(const std::vector<double>& weights);

@@ -13,6 +13,7 @@ enum class LossType {
   mse,
   l1,
   huber,
+  binary_cross_entropy,
   custom,  ///< of a C++ program (loss/custom_loss.hpp)
 };
 

@@ -169,6 +169,7 @@ void Model::compute_loss(const ExecSpace& exec, const StepContext& step, const S
 }
 
 void Model::restore_units(const ExecSpace& exec, const Samples& samples, int batch) const {
+  if (place_.is_last()) loss_->put_predictions(exec, activations(batch).output());
   loader_.restore_units(exec, samples, in_flight(batch));
 }
 

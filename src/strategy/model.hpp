@@ -117,9 +117,9 @@ class Model {
   void compute_loss(const ExecSpace& exec, const StepContext& step, const Samples& samples,
                     const GradientSums& sums, std::int64_t offset, int batch = 0) const;
 
-  /// After forward in evaluation, where normalizes_targets() and on the last stage (else it does
-  /// nothing): puts the outputs back into the units of the targets, and the targets, if the samples
-  /// have any, as they are. Losses are in these units from then on; nothing can follow in backward.
+  /// After forward in evaluation, on the last stage (else it does nothing): puts the outputs into
+  /// the units of the targets, and where normalizes_targets() the targets, if the samples have any,
+  /// as they are. Losses are in these units from then on; nothing can follow in backward.
   void restore_units(const ExecSpace& exec, const Samples& samples, int batch = 0) const;
 
   /// The mean squared error in evaluation, where compares_targets(), as compute_loss() adds the

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "comm/agree.hpp"
 #include "network/network.hpp"
 #include "strategy/least_samples.hpp"
 #include "strategy/recipe_grid.hpp"
@@ -11,6 +12,7 @@
 #include "strategy/sample_stream.hpp"
 #include "train/class_names.hpp"
 #include "train/recipe_check.hpp"
+#include "train/sample_sums.hpp"
 
 namespace quern {
 
@@ -61,6 +63,25 @@ void check_data(const Recipe& given, int num_ranks, const ShardSet& train, const
   for (const int batch : {batches.full_batch, batches.last_batch})
     check_least_samples(network, batch, batches.block_samples);
   window_plan(recipe.data, batches, train.content().memory_bytes());
+}
+
+void check_probabilities(Communicator& comm, const Samples& samples, TargetType target,
+                         const std::string& data) {
+  if (target == TargetType::input && samples.has_images()) return;  // bytes divided by 255
+  const ConstFloatView& wanted = target == TargetType::input ? samples.values : samples.targets;
+  const std::int64_t units =
+      target == TargetType::input ? samples.shape.units() : samples.target_units();
+  const SummedArray<float> array(samples, wanted, {.channels = 1, .units = units});
+  const double outside = sum_all(comm, array, [](float value, std::int64_t) {
+                           return value >= 0 && value <= 1 ? 0.0 : 1.0;
+                         }).front();
+  if (outside == 0) return;
+  throw AgreedError(comm,
+                    data + ": " + std::to_string(static_cast<std::int64_t>(outside)) + " of the " +
+                        std::to_string(samples.count * units) +
+                        " target values are below 0 or above 1 (expected probabilities, with "
+                        "loss.type = \"binary_cross_entropy\")",
+                    ExitCode::bad_input);
 }
 
 }  // namespace quern

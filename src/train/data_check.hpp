@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <string>
 
+#include "comm/communicator.hpp"
 #include "io/shard_set.hpp"
 #include "spec/recipe.hpp"
 #include "strategy/batch_rule.hpp"
+#include "strategy/samples.hpp"
 
 namespace quern {
 
@@ -25,5 +27,10 @@ BatchRule checked_batches(const Recipe& recipe, int num_ranks, std::int64_t num_
 /// read? Of what a training refuses it knows shapes, answers, classes, batches and windows.
 /// `test` may be null. Starts no device. InputError.
 void check_data(const Recipe& recipe, int num_ranks, const ShardSet& train, const ShardSet* test);
+
+/// Collective: AgreedError (exit 2) unless what the outputs are compared with, of all samples, is
+/// from 0 to 1, as a binary cross entropy needs. `data`: their name for the message.
+void check_probabilities(Communicator& comm, const Samples& samples, TargetType target,
+                         const std::string& data);
 
 }  // namespace quern

@@ -175,6 +175,11 @@ void TrainingRun::Parts::take_numbers_of_data() {
   if (targets.type == NormalizeType::dataset)
     targets = target_statistics_of(comm_, samples_, model_.whole().output_shape());
   model_.set_normalization(inputs, targets);
+  if (recipe_.loss.type == LossType::binary_cross_entropy) {
+    check_probabilities(comm_, samples_, recipe_.data.target, training_data_name(recipe_.data));
+    if (test_)
+      check_probabilities(comm_, *test_, recipe_.data.target, test_data_name(recipe_.data));
+  }
   ClassWeightsSpec& weights = recipe_.loss.class_weights;
   if (weights.type != ClassWeightsType::balanced) return;
   weights = balanced_weights(class_counts(comm_, samples_, model_.whole().output_shape().units()));

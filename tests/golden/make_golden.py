@@ -42,6 +42,7 @@ PLANS = {
     "class-weights": dict(steps=5, outputs=13, after=(1, 3, 5)),
     "l1": dict(steps=5, outputs=13, after=(1, 3, 5)),
     "huber": dict(steps=5, outputs=13, after=(1, 3, 5)),
+    "binary-cross-entropy": dict(steps=5, outputs=13, after=(1, 3, 5)),
     "lars": dict(steps=5, outputs=14, after=(1, 3, 5)),
     "lamb": dict(steps=5, outputs=14, after=(1, 3, 5)),
 }
@@ -62,14 +63,15 @@ def fashion_mnist(folder):
 
 
 def random_samples(recipe):
-    """Inputs U(-1, 1) and targets U(-1, 1) or classes, of the sizes in the recipe."""
+    """Inputs U(-1, 1) and targets U(-1, 1), probabilities or classes, of the sizes in the recipe."""
     generator = torch.Generator().manual_seed(1)
     count = recipe["data"]["global_batch"]
     inputs = torch.rand(count, *recipe["network"]["input"], generator=generator) * 2 - 1
     outputs = recipe["network"]["layers"][-1]["features"]
     if recipe["data"].get("target", "label") == "label":
         return inputs, torch.randint(outputs, (count,), generator=generator)
-    return inputs, torch.rand(count, outputs, generator=generator) * 2 - 1
+    shares = torch.rand(count, outputs, generator=generator)
+    return inputs, shares if recipe["loss"]["type"] == "binary_cross_entropy" else shares * 2 - 1
 
 
 def image_batches(recipe, steps, folder, order_seed):

@@ -99,6 +99,8 @@ def build_loss(recipe):
         return nn.MSELoss()
     if loss["type"] == "l1":
         return nn.L1Loss()
+    if loss["type"] == "binary_cross_entropy":
+        return nn.BCEWithLogitsLoss()
     if loss["type"] == "huber":
         return nn.HuberLoss(delta=loss.get("delta", 1.0))
     smoothing = loss.get("label_smoothing", 0.0)

@@ -129,6 +129,10 @@ TEST(GoldenTraining, AbsoluteErrors) {
   follow("l1", {1e-6, 2e-6, 2e-6, 2e-6});
 }
 
+TEST(GoldenTraining, BinaryCrossEntropy) {
+  follow("binary-cross-entropy", {1e-6, 2e-6, 2e-6, 2e-6});
+}
+
 TEST(GoldenTraining, HuberLoss) {
   follow("huber", {1e-6, 2e-6, 2e-6, 2e-6});
 }

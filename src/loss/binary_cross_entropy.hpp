@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cross entropy of numbers that are probabilities, each by itself: with x what the network puts out
+// and p = sigmoid(x) = 1 / (1 + exp(-x)), of U units per sample
+//   loss = sum_u (-t_u log p_u - (1 - t_u) log(1 - p_u)) / U
+//        = sum_u (max(x_u, 0) - x_u t_u + log(1 + exp(-|x_u|))) / U
+//   d_x_u = (p_u - t_u) inverse_count / U
+// as torch.nn.BCEWithLogitsLoss. Stable for any finite x.
+#pragma once
+
+#include "loss/loss.hpp"
+
+namespace quern {
+
+/// Works in either layout. Reads target.values (same shape, layout and rows as the prediction):
+/// numbers from 0 to 1.
+class BinaryCrossEntropy final : public Loss {
+ public:
+  explicit BinaryCrossEntropy(const Shape& prediction) : Loss(prediction) {}
+  void put_predictions(const ExecSpace& exec, const Activation& output) const override;
+
+ protected:
+  bool sets_padding() const override { return true; }
+  void evaluate_rows(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
+                     const LossTarget& target, const Activation& d_prediction,
+                     const FloatView& values) const override;
+};
+
+}  // namespace quern

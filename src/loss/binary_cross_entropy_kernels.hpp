@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "loss/loss.hpp"
+#include "tensor/exp.hpp"
+#include "tensor/kernel_choice.hpp"
+#include "tensor/log.hpp"
+
+namespace quern {
+
+/// exp(-|x|), out of which the rest is made.
+KOKKOS_INLINE_FUNCTION float power_below_one(float x) {
+  return exp_normal(x > 0 ? -x : x);
+}
+
+/// sigmoid(x); `power`: power_below_one(x).
+KOKKOS_INLINE_FUNCTION float probability(float x, float power) {
+  return (x > 0 ? 1.0f : power) / (1.0f + power);
+}
+
+/// What one number adds to the loss of its sample, but for 1 / U.
+KOKKOS_INLINE_FUNCTION float binary_cost(float x, float t, float power) {
+  return (x > 0 ? x : 0.0f) - x * t + log_normal(1.0f + power);
+}
+
+/// What BinaryCrossEntropy::evaluate_rows says.
+using EvaluateBinaryCrossEntropy = void(const ExecSpace& exec, const LossContext& step,
+                                        const Activation& prediction, const LossTarget& target,
+                                        const Activation& d_prediction, const FloatView& values);
+
+namespace host {
+EvaluateBinaryCrossEntropy binary_cross_entropy;
+}
+namespace device {
+EvaluateBinaryCrossEntropy binary_cross_entropy;
+}
+
+}  // namespace quern

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""loss.type = "binary_cross_entropy": several yes and no for each sample, and pictures from pictures."""
+import csv
+import io
+import json
+import math
+
+import numpy as np
+import training
+from protobuf import Model
+from training import RECIPE, metrics
+
+LAYERS = '[{type = "linear", features = 17}, {type = "tanh"}, {type = "linear", features = 3}]'
+PICTURES = """[
+  {type = "flatten"}, {type = "linear", features = 12}, {type = "relu"}, {type = "linear", features = 144},
+]"""
+
+
+class BinaryTest(training.TrainingTest):
+    def setUp(self):
+        super().setUp()
+        for split, count in (("train", 600), ("test", 151)):
+            x = np.random.default_rng(count).standard_normal((count, 4)).astype(np.float32)
+            answers = np.stack([x[:, 0] > 0, x[:, 1] + x[:, 2] > 0.5, np.abs(x[:, 3]) > 1], axis=1)
+            self.shards(split, x, answers.astype(np.float32))
+        text = RECIPE.replace('"train"', '"numbers/train"').replace('"test"', '"numbers/test"\ntarget = "values"')
+        text = text.replace("cross_entropy", "binary_cross_entropy").replace("[1, 12, 12]", "[4]").replace("2e-3", "0.02")
+        self.write_recipe("answers", text, LAYERS)
+
+    def shards(self, split, x, y, folder="numbers"):
+        names = f"{split}-x.npy", f"{split}-y.npy"
+        for name, values in zip(names, (x, y)):
+            np.save(self.folder / name, values)
+        done = self.quern("shard", "--images", names[0], "--targets", names[1], "--out", f"{folder}/{split}", "--split", split)
+        self.assertEqual(done.code, 0, done)
+
+    def predicted(self, run, file):
+        done = self.quern("predict", run, "--images", file)
+        self.assertEqual(done.code, 0, done)
+        return np.array([[float(value) for value in row[1:]] for row in list(csv.reader(io.StringIO(done.out)))[1:]])
+
+    def check_figures(self, run, outputs, targets, last):
+        self.assertTrue(((outputs > 0) & (outputs < 1)).all())
+        losses = -(targets * np.log(outputs) + (1 - targets) * np.log(1 - outputs))
+        self.assertAlmostEqual(last["loss"], losses.mean(), delta=1e-4 * losses.mean())
+        if "rmse" in last:
+            self.assertAlmostEqual(last["rmse"], math.sqrt(np.mean((outputs - targets) ** 2)), places=5)
+        done = self.quern("evaluate", run, "--data", "numbers/test" if "rmse" in last else "test", "--json", ranks=2)
+        self.assertEqual(json.loads(done.out)["loss"], last["loss"])
+
+    def test_answers(self):
+        self.train("answers", "one")
+        split = ("parallel.pipeline=2", "parallel.micro_batches=2")
+        for name, ranks, *sets in (("two", 2), ("three", 3), ("pieces", 1, "parallel.micro_batches=2"), ("stages", 2, *split),
+                                   ("again", 1, "train.recompute=true")):
+            self.train("answers", name, *sets, ranks=ranks)
+            self.assert_same_run(name, "one")
+        outputs = self.predicted("one", "test-x.npy")
+        targets = np.load(self.folder / "test-y.npy")
+        last = metrics(self.folder / "one", "eval")[-1]
+        self.check_figures("one", outputs, targets, last)
+        self.assertGreater(((outputs > 0.5) == (targets > 0.5)).mean(), 0.85)
+        self.assertNotIn("accuracy", last)
+
+    def test_pictures_from_pictures(self):
+        text = RECIPE.replace("cross_entropy", "binary_cross_entropy").replace('"test"', '"test"\ntarget = "input"')
+        self.write_recipe("pictures", text, PICTURES)
+        self.train("pictures", "one")
+        self.train("pictures", "three", ranks=3)
+        self.assert_same_run("three", "one")
+        last = metrics(self.folder / "one", "eval")[-1]
+        images = np.frombuffer((training.data_folder() / "test-images").read_bytes()[16:], np.uint8)
+        targets = images.reshape(-1, 144) / 255
+        self.check_figures("one", self.predicted("one", training.data_folder() / "test-images"), targets, last)
+        done = self.train("pictures", "bad", "data.normalize=dataset", expected=2)
+        self.assertIn('data.normalize: contradicts loss.type = "binary_cross_entropy"', done.err)
+
+    def test_bf16_and_a_sharded_optimizer(self):
+        sets = ("train.precision=bf16", "parallel.shard_optimizer=true")
+        self.train("answers", "one", *sets)
+        self.train("answers", "two", *sets, ranks=2)
+        self.assert_same_run("two", "one")
+
+    def test_exports_put_out_probabilities(self):
+        self.train("answers", "run", "train.epochs=1")
+        outputs = self.predicted("run", "test-x.npy")
+        done = self.quern("checkpoint", "export", "run", "--out", "run.onnx")
+        self.assertEqual(done.code, 0, done)
+        model = Model((self.folder / "run.onnx").read_bytes())
+        self.assertEqual([(node.type, node.inputs) for node in model.nodes[-2:]],
+                         [("Sigmoid", ["fc2.out"]), ("Identity", ["probabilities"])])
+        x = np.load(self.folder / "test-x.npy").astype(float)
+        hidden = np.tanh(x @ model.weights["fc1.weight"].T + model.weights["fc1.bias"])
+        logits = hidden @ model.weights["fc2.weight"].T + model.weights["fc2.bias"]
+        np.testing.assert_allclose(1 / (1 + np.exp(-logits)), outputs, rtol=1e-4)
+        done = self.quern("checkpoint", "export", "run", "--out", "run.safetensors", "--model", "model.py")
+        self.assertEqual(done.code, 0, done)
+        self.assertIn("x = torch.sigmoid(x)\n", (self.folder / "model.py").read_text())
+
+    def test_targets_that_are_no_probabilities(self):
+        x = np.zeros((20, 4), np.float32)
+        for bad, count in ((1.5, 3), (-0.25, 1), (np.nextafter(np.float32(1), np.float32(2)), 2)):
+            y = np.full((20, 3), 0.5, np.float32)
+            y.reshape(-1)[7:7 + count] = bad
+            self.shards("train", x, y, folder=f"bad{count}")
+            for ranks in (1, 2):
+                done = self.train("answers", "refused", f"data.train=bad{count}/train", "data.global_batch=10", ranks=ranks,
+                                  expected=2)
+                self.assertIn(f"'bad{count}/train': {count} of the 60 target values are below 0 or above 1", done.err)
+        self.shards("test", x, np.full((20, 3), 2, np.float32), folder="bad")
+        done = self.train("answers", "refused", "data.test=bad/test", expected=2)
+        self.assertIn("'bad/test': 60 of the 60 target values", done.err)
+        done = self.train("answers", "refused", "data.normalize_targets=dataset", expected=2)
+        self.assertIn("data.normalize_targets: contradicts", done.err)
+        done = self.train("mlp", "refused", "loss.type=binary_cross_entropy", expected=2)
+        self.assertIn('compares numbers, expected with it data.target = "input" or "values"', done.err)
+        self.assertFalse((self.folder / "refused").exists())
+
+
+if __name__ == "__main__":
+    training.main()
