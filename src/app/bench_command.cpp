@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "app/commands.hpp"
 #include "app/common_options.hpp"
+#include "app/out_file.hpp"
 #include "bench/benches.hpp"
+#include "comm/agree.hpp"
 #include "runtime/ranks.hpp"
 
 namespace quern {
@@ -22,12 +26,36 @@ void add_bench_options(CommandLine command, BenchOptions& options) {
       .type_name("FILE");
 }
 
+std::vector<std::string> inputs_of(const StepOptions& options) {
+  return {options.recipe};
+}
+
+template <class Options>
+std::vector<std::string> inputs_of(const Options& options) {
+  return options.recipes.empty() ? default_recipes() : options.recipes;
+}
+
+// Recipes, and the shards of --data.
+std::vector<std::string> inputs_of(const IoOptions& options) {
+  std::vector<std::string> inputs = inputs_of<IoOptions>(options);
+  std::error_code error;
+  if (options.data.empty()) return inputs;
+  for (const auto& entry : std::filesystem::directory_iterator(options.data, error))
+    inputs.push_back(entry.path().string());
+  return inputs;
+}
+
 template <class Options>
 Command run_command(CommandLine command, std::shared_ptr<Options> options,
                     ExitCode (*bench)(Communicator&, const Options&)) {
   return {command,
           [options = std::move(options), bench] {
-            return run_on_ranks([&](Communicator& comm) { return bench(comm, *options); });
+            return run_on_ranks([&](Communicator& comm) { return bench(comm, *options); },
+                                [&](Communicator& comm) {
+                                  run_on_root(comm, [&] {
+                                    refuse_input_as_output(options->json, inputs_of(*options));
+                                  });
+                                });
           },
           Started::as_ranks};
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,6 +46,17 @@ struct PlanOptions {
   std::vector<std::string> bench;
   std::string json;
 };
+
+std::filesystem::path figures_of(const PlanOptions& options) {
+  return options.figures.empty() ? site_figures_file() : std::filesystem::path(options.figures);
+}
+
+std::vector<std::string> inputs_of(const PlanOptions& options) {
+  std::vector<std::string> inputs = options.bench;
+  inputs.push_back(options.recipe);
+  if (!options.site.empty()) inputs.push_back(figures_of(options).string());
+  return inputs;
+}
 
 /// "64" or "1,8,64", rising.
 std::vector<int> nodes_of(const std::string& text) {
@@ -120,9 +132,7 @@ Given read_given(const PlanOptions& options, int ranks_started) {
   for (const std::string& file : options.bench) read_bench_figures(file, given.figures);
   given.sources.site = options.site;
   if (!options.site.empty()) {
-    given.site = read_site_figures(
-        options.figures.empty() ? site_figures_file() : std::filesystem::path(options.figures),
-        options.site);
+    given.site = read_site_figures(figures_of(options), options.site);
   }
   given.ranks_per_node = options.ranks_per_node > 0 ? options.ranks_per_node
                          : given.site               ? given.site->ranks
@@ -358,7 +368,7 @@ ExitCode plan(const PlanOptions& options) {
         given = agree(comm, [&] { return read_given(options, comm.size()); });
         run_on_root(comm, [&] {
           if (!options.json.empty()) check_out_file(options.json, true);
-          refuse_input_as_output(options.json, {options.recipe});
+          refuse_input_as_output(options.json, inputs_of(options));
         });
       });
 }

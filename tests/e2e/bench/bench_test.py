@@ -231,6 +231,22 @@ class BenchTest(training.TrainingTest):
             with self.subTest(args=args):
                 self.refuse(*args, expected=expected)
 
+    def test_no_input_is_overwritten(self):
+        (self.folder / "link.json").symlink_to("mlp.toml")
+        (self.folder / "run" / "checkpoints").mkdir(parents=True)
+        shard = sorted((self.folder / "train").glob("*.h5"))[0].relative_to(self.folder)
+        short = ("--rounds", 1, "--bytes", "4K")
+        for args, ranks in (
+                (("step", "mlp.toml", "--steps", 1, "--json", "mlp.toml"), 0),
+                (("step", "mlp.toml", "--steps", 1, "--json", "link.json"), 2),
+                (("kernels", "conv.toml", "mlp.toml", "--steps", 1, "--json", "./mlp.toml"), 0),
+                (("allreduce", "mlp.toml", *short, "--json", "mlp.toml"), 0),
+                (("io", "mlp.toml", *short, "--json", "mlp.toml"), 0),
+                (("io", *short, "--data", "train", "--json", shard), 0)):
+            self.refuse(*args, expected="itself, expected another file", ranks=ranks)
+        for file in ("run/checkpoints/ckpt-0000000938.h5", "ckpt-0000000938.h5"):
+            self.refuse("step", "mlp.toml", "--steps", 1, "--json", file, expected="would be taken for a checkpoint")
+
     def test_bad_options_on_two_ranks(self):
         self.refuse("kernels", "mlp.toml", "--filter", "((", ranks=2, expected="--filter")
         self.refuse("allreduce", "mlp.toml", "--after-step", "--set", "parallel.pipeline=2", ranks=2,

@@ -342,6 +342,10 @@ class PlanTest(training.TrainingTest):
             self.assertEqual(set(done.codes), {2}, (words, done))
             self.assertEqual(len(done.errors()), 1, done)
             self.assertIn(message, done.err)
+        for file in ("mlp.toml", "step-64.json", "sites.txt"):
+            done = self.plan("--nodes", "2", "--site", "fast", "--json", file)
+            self.assertEqual((done.code, len(done.errors())), (2, 1), done)
+            self.assertIn(f"'{file}' is the input '{file}' itself, expected another file", done.err)
         done = self.quern("plan", "mlp.toml", "--nodes", "2", "--site", "fast")  # beside no jobs/
         self.assertEqual((done.code, len(done.errors())), (2, 1), done)
         self.assertIn(f"cannot read the sites' figures 'jobs/sites/figures.txt' in '{self.folder.resolve()}', expected a file as "
