@@ -23,6 +23,7 @@ void add_bench_options(CommandLine command, BenchOptions& options) {
       .in_range(1, 1000)
       .show_default();
   command.add_option("--json", options.json, "Write the figures to this file, too")
+      .not_empty()
       .type_name("FILE");
 }
 
@@ -139,6 +140,7 @@ Command add_io_bench(CommandLine bench) {
   command
       .add_option("--data", options->data,
                   "Folder of shards to load (default: synthetic ones of MNIST's size)")
+      .not_empty()
       .type_name("DIR");
   command.add_option("--run-dir", options->run_dir, "Folder to write in; left as it was")
       .type_name("DIR")

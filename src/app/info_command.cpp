@@ -53,6 +53,7 @@ Command add_info_command(CommandLine app) {
   Option recipe = command
                       .add_option("recipe", options->recipe,
                                   "Recipe file (TOML): print its network layer by layer instead")
+                      .not_empty()
                       .type_name("FILE");
   add_set_option(command, options->overrides);
   command.add_flag("--json", options->json, "One JSON object").excludes(recipe);

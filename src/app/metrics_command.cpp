@@ -70,6 +70,7 @@ Command add_metrics_command(CommandLine app) {
   command
       .add_option("--tensorboard", options->tensorboard,
                   "Write an event file into this folder, in place of an earlier one of the run")
+      .not_empty()
       .type_name("DIR");
   return {command, [options] { return export_metrics(*options); }};
 }

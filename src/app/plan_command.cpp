@@ -391,6 +391,7 @@ Command add_plan_command(CommandLine app) {
               "--site", options->site,
               "Nodes and network of this site (jobs/sites/figures.txt); default: nodes like this "
               "machine, of which several need a network out of --bench")
+          .not_empty()
           .type_name("NAME");
   command
       .add_option("--bench", options->bench,
@@ -418,8 +419,10 @@ Command add_plan_command(CommandLine app) {
       .type_name("N");
   add_set_option(command, options->overrides);
   command.add_option("--figures", options->figures, "File of the sites' figures, in place of it")
+      .not_empty()
       .type_name("FILE");
   command.add_option("--json", options->json, "Write the figures to this file, too")
+      .not_empty()
       .type_name("FILE");
   return {command, [options] { return plan(*options); }, Started::as_ranks};
 }

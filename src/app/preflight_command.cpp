@@ -199,11 +199,13 @@ Command add_preflight_command(CommandLine app) {
       .add_option("recipe", options->recipe,
                   "Recipe file: checks that it suits these ranks and its data, and that "
                   "every node reads them")
+      .not_empty()
       .type_name("FILE");
   add_set_option(command, options->overrides);
   command
       .add_option("--run-dir", options->run_dir,
                   "Folder of the run: checks that its checkpoints will fit")
+      .not_empty()
       .type_name("DIR");
   command.add_option("--ranks", options->ranks, "Number of ranks that must find each other")
       .in_range(1, 100000000);

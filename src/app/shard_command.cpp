@@ -260,10 +260,12 @@ Command add_shard_command(CommandLine app) {
       .type_name("FILE...");
   const Option labels =
       command.add_option("--labels", source.labels.path, "The class of each sample, [n]")
+          .not_empty()
           .type_name("FILE");
   command
       .add_option("--targets", source.targets.path,
                   "Instead of labels: numbers that are to be predicted for each sample, [n, ...]")
+      .not_empty()
       .type_name("FILE")
       .excludes(labels);
   command.add_option("--from", source.format, "Format of the files")
@@ -304,6 +306,7 @@ Command add_shard_command(CommandLine app) {
       .add_option("--name", options->name,
                   "Name of the data set (default: the last folder of --out that is not the "
                   "split's name)")
+      .not_empty()
       .type_name("NAME");
   command
       .add_option("--classes", source.classes, "Number of classes (default: the largest label + 1)")
@@ -312,16 +315,19 @@ Command add_shard_command(CommandLine app) {
       .add_option(
           "--class-names", source.class_names,
           "Text file with the name of each class, a line each, from class 0 on; with --labels")
+      .not_empty()
       .type_name("FILE");
   command.add_flag("--as-values", source.as_values,
                    "Bytes are numbers as they are: no pixels, which networks read divided by 255");
   command
       .add_option("--sha256", source.sha256,
                   "Expected SHA-256 of the samples' file, or of its unpacked content")
+      .not_empty()
       .type_name("HEX");
   command
       .add_option("--sha256-labels", source.labels.sha256,
                   "Expected SHA-256 of the labels' file, or of its unpacked content")
+      .not_empty()
       .type_name("HEX");
   command.add_flag("--force", options->force, "Replace all shards of this name and split");
   return {command,

@@ -37,6 +37,18 @@ class BadRecipeTest(RefusalTest):
             self.assertLess(len(done.err), 150, done)
         self.refused(["plan", "mlp.toml", "--nodes", "1", "--site", "jean-zay", "--cores", "2"], "--site excludes --cores")
 
+    def test_empty_values(self):
+        """As of variables that are not set."""
+        for words in (["bench", "step", "mlp.toml", "--json"], ["bench", "io", "--data"],
+                      ["plan", "mlp.toml", "--nodes", "1", "--json"], ["plan", "mlp.toml", "--nodes", "1", "--site"],
+                      ["plan", "mlp.toml", "--nodes", "1", "--site", "lumi-c", "--figures"],
+                      ["preflight", "--run-dir"], ["metrics", "run", "--tensorboard"],
+                      *(["shard", "--images", "x.npy", "--out", "new", option] for option in (
+                          "--name", "--labels", "--targets", "--class-names", "--sha256", "--sha256-labels"))):
+            self.refused([*words, ""], f"{words[-1]}: is empty (a variable that was not set?)", ranks=(0,))
+        for command in ("preflight", "info"):
+            self.refused([command, ""], "recipe: is empty", ranks=(0,))
+
     def test_checked_without_data_and_device(self):
         """What can be known before there are data, and on a node without the devices that the program is for."""
         check = ["train", "mlp.toml", "--check-recipe"]
