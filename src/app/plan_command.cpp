@@ -22,6 +22,7 @@
 #include "bench/scaling_report.hpp"
 #include "comm/agree.hpp"
 #include "config/read_recipe.hpp"
+#include "config/recipe_change.hpp"
 #include "io/output_file.hpp"
 #include "io/shard_set.hpp"
 #include "runtime/binding.hpp"
@@ -91,6 +92,17 @@ struct Given {
   bool has_gpus() const { return site && site->has_gpus(); }
 };
 
+/// The batch is said once. InputError.
+void check_batch_options(const PlanOptions& options) {
+  if (options.batch_per_rank == 0) return;
+  const std::vector<std::string> keys = changed_keys(options.overrides);
+  for (const char* batch : {"data.global_batch", "data.batch_per_rank"}) {
+    if (std::ranges::find(keys, batch) == keys.end()) continue;
+    throw InputError(std::string("--batch-per-rank and --set ") + batch +
+                     " both say the batch (expected one of them)");
+  }
+}
+
 /// Of a site with GPUs nothing can be measured here, and no network that is split be planned.
 void check_for_gpus(const Given& given, const PlanOptions& options) {
   if (!given.has_gpus()) return;
@@ -128,6 +140,7 @@ Given read_given(const PlanOptions& options, int ranks_started) {
   Given given;
   if (!kHostExecution)
     throw InputError("quern plan knows ranks on processors, but this quern was built for GPUs");
+  check_batch_options(options);
   given.nodes = nodes_of(options.nodes);
   for (const std::string& file : options.bench) read_bench_figures(file, given.figures);
   given.sources.site = options.site;
@@ -272,10 +285,18 @@ std::vector<int> batches_to_measure(const StepDemand& demand, const ClusterFigur
   return {batch, 4 * batch};
 }
 
-/// One rank, or all of a node at once: these take from each other what they share.
-void check_ranks(Communicator& comm, const Given& given) {
-  if (comm.size() == 1 || (comm.size() == given.ranks_per_node && comm.node_size() == comm.size()))
-    return;
+/// One rank, or all of a node at once: these take from each other what they share, and their turns
+/// on the cores, too.
+void check_ranks(Communicator& comm, const Given& given, const PlanOptions& options) {
+  if (comm.size() == 1) return;
+  if (options.cores > 0) {
+    throw AgreedError(comm,
+                      "--cores: the " + count_text(comm.size(), "rank") +
+                          " that were started are measured on the cores that they have here "
+                          "(expected one rank, or no --cores)",
+                      ExitCode::bad_input);
+  }
+  if (comm.size() == given.ranks_per_node && comm.node_size() == comm.size()) return;
   throw AgreedError(
       comm,
       "quern plan measures one rank alone, or all ranks of a node at once, but " +
@@ -311,7 +332,7 @@ void warn_of_busy_processors(const ProcessorUse& use) {
 }
 
 ExitCode plan_by_measuring(Communicator& comm, Given& given, const PlanOptions& options) {
-  check_ranks(comm, given);
+  check_ranks(comm, given, options);
   check_turns(comm, given);
   const BenchMachine machine = measure_machine(comm);
   ClusterFigures cluster = agree(comm, [&] { return cluster_of(given, options, machine); });
@@ -418,8 +439,11 @@ Command add_plan_command(CommandLine app) {
       .in_range(1, 1 << 12)
       .type_name("N");
   add_set_option(command, options->overrides);
-  command.add_option("--figures", options->figures, "File of the sites' figures, in place of it")
+  command
+      .add_option("--figures", options->figures,
+                  "File of the sites' figures, in place of jobs/sites/figures.txt; with --site")
       .not_empty()
+      .needs(site)
       .type_name("FILE");
   command.add_option("--json", options->json, "Write the figures to this file, too")
       .not_empty()

@@ -123,6 +123,8 @@ RankInfo info_of_this_rank(const Communicator& comm, double clock_offset_s) {
 }
 
 ExitCode preflight(Communicator& comm, const PreflightOptions& options) {
+  if (options.recipe.empty() && !options.overrides.empty())
+    throw AgreedError(comm, "--set without a recipe", ExitCode::bad_input);
   Deadline deadline(options.timeout_s, comm.rank() == 0);
   deadline.enter("reading the recipe");
   std::optional<Recipe> recipe;

@@ -237,6 +237,8 @@ SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choo
     throw InputError(
         fmt::format("{} comes with labels of its own, expected no --labels", input.array.name));
   }
+  if (source.classes > 0 && !has_labels && input.classes == 0)
+    throw InputError("--classes without --labels (these samples have no classes)");
   if (answer_source.path.empty()) check_named_classes(source, input);
 
   SampleSet set;

@@ -29,6 +29,7 @@
 #include "train/run_folder.hpp"
 #include "train/run_warnings.hpp"
 #include "train/snapshot.hpp"
+#include "train/starting_point.hpp"
 #include "train/stop_request.hpp"
 #include "train/training_run.hpp"
 
@@ -139,6 +140,7 @@ ExitCode train(Communicator& comm, const TrainOptions& options, const Recipe& re
 ExitCode check_only(const TrainOptions& options) {
   const Recipe recipe = read_recipe(options.recipe, options.overrides, options.changes);
   const RecipeInfo info = check_recipe(recipe, options.ranks);
+  check_resume(options.resume);
   if (!options.run_dir.empty()) {
     check_earlier_run(recipe, options.ranks, RunFolder(options.run_dir), options.resume,
                       changed_keys(options.changes));

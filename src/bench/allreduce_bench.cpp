@@ -118,6 +118,19 @@ Recipe own_step_of(Communicator& comm, const std::string& file,
   return recipe_of_batch(comm, file, overrides, comm.size(), demand.block_samples, demand.samples);
 }
 
+/// Options that say something of recipes. AgreedError (exit 2).
+void refuse_without_recipes(Communicator& comm, const AllreduceOptions& options) {
+  const char* option = options.after_step           ? "--after-step"
+                       : !options.overrides.empty() ? "--set"
+                                                    : nullptr;
+  if (!option) return;
+  throw AgreedError(comm,
+                    std::string(option) +
+                        " without a recipe (expected recipes: what is measured "
+                        "are gradients of so many bytes alone)",
+                    ExitCode::bad_input);
+}
+
 std::vector<Gradient> gradients(Communicator& comm, const AllreduceOptions& options) {
   std::vector<std::uint64_t> sizes = options.bytes;
   std::vector<std::string> recipes = options.recipes;
@@ -131,6 +144,7 @@ std::vector<Gradient> gradients(Communicator& comm, const AllreduceOptions& opti
     }
     if (!broadcast_value(comm, found)) recipes.clear();
   }
+  if (recipes.empty()) refuse_without_recipes(comm, options);
   std::vector<Gradient> all;
   for (const std::uint64_t bytes : sizes) {
     all.push_back(gradient_of_size(bytes, options.blocks, comm.size()));

@@ -244,6 +244,12 @@ std::vector<IoRow> time_checkpoints(Communicator& comm, const ScratchFolder* scr
 
 ExitCode bench_io(Communicator& comm, const IoOptions& options) {
   check_json_file(comm, options.json);
+  if (options.recipes.empty() && !options.bytes.empty() && !options.overrides.empty()) {
+    throw AgreedError(
+        comm,
+        "--set without a recipe (expected recipes: --bytes takes the place of the usual ones)",
+        ExitCode::bad_input);
+  }
   if (!options.data.empty()) run_on_root(comm, [&] { ShardSet::open(options.data, ""); });
   std::optional<ScratchFolder> scratch;
   run_on_root(comm, [&] { scratch.emplace(options.run_dir); });

@@ -179,6 +179,12 @@ void refuse_earlier_run(const RunFolder& folder) {
                    "' holds a run already (expected a new folder with --resume never)");
 }
 
+void check_resume(const std::string& resume) {
+  if (resume == "auto" || resume == "never" || std::filesystem::exists(status_of(resume))) return;
+  throw InputError("--resume: there is no checkpoint '" + resume +
+                   "' (expected auto, never, a checkpoint file or a run folder)");
+}
+
 StartingPoint find_starting_point(const std::string& resume, const RunFolder& folder,
                                   const RunIdentity& run) {
   if (std::filesystem::exists(folder.stop_file())) {
@@ -197,10 +203,8 @@ StartingPoint find_starting_point(const std::string& resume, const RunFolder& fo
     found.is_in_folder = true;
     if (!start) refuse_lost_checkpoints(folder);
     if (!start && !run.changes.empty()) refuse_change_of_new_run(folder);
-  } else if (!std::filesystem::exists(status_of(resume))) {
-    throw InputError("--resume: there is no checkpoint '" + resume +
-                     "' (expected auto, never, a checkpoint file or a run folder)");
   } else {
+    check_resume(resume);
     std::vector<std::filesystem::path> known_damaged;
     start = load_from(resume, &known_damaged);
     compare_with_folder(folder, known_damaged, found);

@@ -38,6 +38,9 @@ struct StartingPoint {
 StartingPoint find_starting_point(const std::string& resume, const RunFolder& folder,
                                   const RunIdentity& run);
 
+/// Is there what `resume` names? InputError.
+void check_resume(const std::string& resume);
+
 /// Says so, where a run had ended in the folder before its first checkpoint. For who has its lock.
 void tell_of_lost_steps(const RunFolder& folder);
 

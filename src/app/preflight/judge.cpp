@@ -309,6 +309,9 @@ class Judge {
       device_network(*info_.device_network);
     } else if (info_.ranks.size() > 1) {
       bandwidth(network, "an all-reduce");
+    } else if (info_.job.min_bandwidth > 0) {
+      warn("network", "--min-bandwidth: one rank alone has no all-reduce that could be measured",
+           "start as many ranks as the training has, or leave out --min-bandwidth");
     }
   }
 

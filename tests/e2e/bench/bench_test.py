@@ -226,6 +226,10 @@ class BenchTest(training.TrainingTest):
                 (["allreduce", "--mode", "exact"], "--mode"),
                 (["allreduce", "--bytes", "4K,many"], "--bytes"),
                 (["allreduce", "--bytes", "0"], "--bytes"),
+                (["allreduce", "--bytes", "4K", "--after-step"], "--after-step without a recipe"),
+                (["allreduce", "--after-step"], "--after-step without a recipe"),
+                (["allreduce", "--bytes", "4K", "--set", "seed=1"], "--set without a recipe"),
+                (["io", "--bytes", "4K", "--set", "seed=1"], "--set without a recipe"),
                 (["io", "--bytes", "4K", "--run-dir", "absent"], "absent"),
                 (["io", "--bytes", "4K", "--data", "absent"], "absent")):
             with self.subTest(args=args):

@@ -36,7 +36,8 @@ class PlanTest(training.TrainingTest):
 
     def plan(self, *words, recipe="mlp.toml", bench=("step-16.json", "step-64.json"), ranks=0):
         files = [word for file in bench for word in ("--bench", file)]
-        return self.quern("plan", recipe, "--figures", "sites.txt", *files, *words, ranks=ranks)
+        sites = ("--figures", "sites.txt") if "--site" in words else ()
+        return self.quern("plan", recipe, *sites, *files, *words, ranks=ranks)
 
     def steps(self, *words, **options):
         done = self.plan(*words, "--json", "out.json", **options)
@@ -333,6 +334,13 @@ class PlanTest(training.TrainingTest):
                 (("--nodes", "4", "--ranks-per-node", "2", "--set", "parallel.tensor=4"), {},
                  "parallel.tensor = 4: ranks that share layers are to be on one node, but a node has 2 ranks "
                  "(expected a multiple of 4"),
+                (("--nodes", "1", "--figures", "sites.txt"), {}, "--figures requires --site"),
+                (("--nodes", "1", "--batch-per-rank", "64", "--set", "data.global_batch=512"), {},
+                 "--batch-per-rank and --set data.global_batch both say the batch (expected one of them)"),
+                (("--nodes", "1", "--batch-per-rank", "64", "--set", "data.batch_per_rank = 32"), {},
+                 "--batch-per-rank and --set data.batch_per_rank both say the batch"),
+                (("--nodes", "1", "--cores", "1"), {"bench": (), "ranks": 2},
+                 "--cores: the 2 ranks that were started are measured on the cores that they have here"),
                 (("--nodes", "1", "--json", "no/out.json"), {}, "no folder 'no'"),
                 (("--nodes", "1", "--json", "no/out.json"), {"ranks": 2}, "no folder 'no'"),
                 (("--nodes", "0"), {"ranks": 2}, "'0' is no number of nodes"),

@@ -115,6 +115,9 @@ class FormatsTest(shard_files.ShardTest):
         (self.folder / "names.txt").write_text("ant\nbee\ncat\n")
         self.refused("names 3 classes, but there are 4", *source, "--classes", 4)
         self.refused("--class-names without --labels", "--images", "x.npy", "--class-names", "names.txt")
+        np.save(self.folder / "t.npy", np.zeros((4, 1), np.float32))
+        for targets in ((), ("--targets", "t.npy")):
+            self.refused("--classes without --labels", "--images", "x.npy", "--classes", 3, *targets)
 
     def test_hdf5(self):
         values = RANDOM.integers(0, 255, (9, 1, 4, 3)).astype(np.uint8)

@@ -37,6 +37,14 @@ class BadRecipeTest(RefusalTest):
             self.assertLess(len(done.err), 150, done)
         self.refused(["plan", "mlp.toml", "--nodes", "1", "--site", "jean-zay", "--cores", "2"], "--site excludes --cores")
 
+    def test_options_that_would_have_no_effect(self):
+        for command in ("info", "preflight"):
+            self.refused([command, "--set", "seed=1"], "--set without a recipe", ranks=(0,))
+        self.refused(["preflight", "--set", "seed=1"], "--set without a recipe", ranks=(2,))
+        done = self.quern("preflight", "--min-bandwidth", "1")
+        self.assertEqual(done.code, 0, done)
+        self.assertIn("warning: network: --min-bandwidth: one rank alone has no all-reduce", done.out)
+
     def test_empty_values(self):
         """As of variables that are not set."""
         for words in (["bench", "step", "mlp.toml", "--json"], ["bench", "io", "--data"],
@@ -66,7 +74,9 @@ class BadRecipeTest(RefusalTest):
         normalized = 'network.layers=[{type="flatten"}, {type="batch_norm"}, {type="linear", features=10}]'
         self.refused([*check, "--set", normalized, "--set", "data.global_batch=1"], "bn1", "at least 2", ranks=(0,))
         self.refused([*check, "--set", "loss.type=mse", "--set", "data.target=input"], "data.target", ranks=(0,))
+        self.refused([*check, "--resume", "absent.h5"], "--resume: there is no checkpoint 'absent.h5'", ranks=(0,))
         self.train("mlp", "run", "train.epochs=1")
+        self.assertEqual(self.quern(*check, "--resume", "run").code, 0)
         done = self.quern(*check, "--run-dir", "run", "--set", "train.epochs=9")
         self.assertEqual((done.code, done.err), (0, ""), done)
         self.refused([*check, "--run-dir", "run", "--set", "optimizer.lr=0.5"], "run/recipe.toml", "optimizer.lr", ranks=(0,))

@@ -207,6 +207,13 @@ TEST(PreflightJudge, Network) {
   expect_error(info, "runs at 1 GB/s, 2 were asked for", "--min-bandwidth");
 }
 
+TEST(PreflightJudge, OneRankHasNoNetworkToMeasure) {
+  Preflight info = good_launch(1, 1);
+  EXPECT_TRUE(judge(info).empty());
+  info.job.min_bandwidth = 2e9;
+  expect_warning(info, "one rank alone has no all-reduce", "--min-bandwidth");
+}
+
 TEST(PreflightJudge, NetworkBetweenDevices) {
   Preflight info = good_launch(2, 1);
   info.device_network.emplace();
