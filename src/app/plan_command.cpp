@@ -354,8 +354,8 @@ ExitCode plan_by_measuring(Communicator& comm, Given& given, const PlanOptions& 
 
 void plan_by_figures(Given& given, const PlanOptions& options) {
   const std::vector<MeasuredStep>& steps = given.figures.steps;
-  given.sources.computed = "quern bench step, " + options.bench.front() +
-                           (options.bench.size() > 1 ? " and others" : "");
+  given.sources.computed =
+      "quern bench step, " + steps.front().file + (steps.size() > 1 ? " and others" : "");
   print_plan(given, options, cluster_of(given, options, steps.front().machine), rank_line(steps));
 }
 

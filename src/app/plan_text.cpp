@@ -27,6 +27,22 @@ std::string shares_text(const std::vector<int>& shares) {
   return text;
 }
 
+// "4.09 Mflop": three digits.
+std::string flop_text(double flop) {
+  const char* unit = "";
+  for (const char* larger : {"k", "M", "G", "T"}) {
+    if (flop < 999.5) break;
+    flop /= 1000;
+    unit = larger;
+  }
+  return fmt::format("{:.{}f} {}flop", flop,
+                     *unit == 0     ? 0
+                     : flop < 9.995 ? 2
+                     : flop < 99.95 ? 1
+                                    : 0,
+                     unit);
+}
+
 const char* determinism_text(Determinism determinism) {
   return determinism == Determinism::fast ? "fast (bits depend on the ranks)"
                                           : "rank-invariant (same bits for any number of ranks)";
@@ -88,9 +104,8 @@ std::string plan_text(const PlanInfo& info) {
          fmt::format("{} of {} segments run forward twice", info.segments - 1, info.segments));
   }
   line("optimizer state", optimizer_text(info));
-  line("work",
-       fmt::format("{:.3f} Mflop per sample, {:.3f} Gflop per step", info.training_flop * 1e-6,
-                   info.training_flop * 1e-9 * info.batches.front().samples));
+  line("work", fmt::format("{} per sample, {} per step", flop_text(info.training_flop),
+                           flop_text(info.training_flop * info.batches.front().samples)));
   line("steps", fmt::format("{} ({} of {})", info.epochs * info.steps_per_epoch,
                             count_text(info.epochs, "epoch"), info.steps_per_epoch));
   const char* names[] = {"full batch", "last batch"};
@@ -109,10 +124,10 @@ std::string plan_text(const PlanInfo& info) {
   for (std::size_t i = 0; i < info.stages.size(); ++i) {
     const PlanInfo::Stage& stage = info.stages[i];
     line(("  stage " + std::to_string(i)).c_str(),
-         fmt::format("'{}' to '{}': {} parameters, {:.3f} Mflop per sample, {} per rank, sends {} "
+         fmt::format("'{}' to '{}': {} parameters, {} per sample, {} per rank, sends {} "
                      "per step",
                      stage.first_layer, stage.last_layer, stage.parameters,
-                     stage.training_flop * 1e-6, bytes_text(stage.memory_bytes),
+                     flop_text(stage.training_flop), bytes_text(stage.memory_bytes),
                      bytes_text(stage.sent_bytes)));
   }
   if (info.pieces > 1) {

@@ -50,6 +50,11 @@ double number(const std::string& text, const std::string& where) {
 SiteFigures read_site_figures(const std::filesystem::path& file, const std::string& site) {
   constexpr std::size_t kCells = 7;
   constexpr std::size_t kCellsOfGpus = 10;
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error)) {
+    throw InputError(fmt::format(
+        "'{}' is a folder, expected a file of sites' figures (--figures FILE)", file.string()));
+  }
   std::ifstream stream(file);
   if (!stream) fail_unreadable(file);
   std::vector<std::string> known;

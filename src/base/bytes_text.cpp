@@ -7,6 +7,7 @@
 namespace quern {
 
 std::string bytes_text(std::int64_t bytes) {
+  if (bytes < 1024) return std::to_string(bytes) + " B";
   constexpr double kStep = 1024;
   double value = static_cast<double>(bytes) / kStep;
   const char* unit = "KiB";

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "base/ceil_div.hpp"
@@ -145,11 +147,16 @@ class LeastSquares {
 }  // namespace
 
 void read_bench_figures(const std::string& file, BenchFigures& figures) {
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error))
+    throw InputError("'" + file + "' is a folder (expected a file that quern bench --json wrote)");
   std::ifstream stream(file);
   if (!stream)
     throw InputError("cannot read '" + file + "' (expected what quern bench --json wrote)");
+  const std::size_t before = figures.steps.size();
   try {
     read_document(Json::parse(stream), figures);
+    if (figures.steps.size() > before) figures.steps.back().file = file;
   } catch (const Json::exception&) {
     throw InputError("'" + file +
                      "' is no JSON document of quern bench step or quern bench allreduce");

@@ -28,6 +28,7 @@ struct MeasuredStep {
   std::optional<Recipe> recipe = {};
   int samples = 0;  ///< of a rank, rounded up
   double seconds = 0;
+  std::string file = {};  ///< that tells it
 };
 
 /// A gradient of `quern bench allreduce`.

@@ -123,7 +123,7 @@ KernelsBenchInfo describe(const BenchWorkload& workload, const Measurements& mea
     const KernelRow row = make_row(workload, kernel, info.samples);
     if (std::find(known.begin(), known.end(), row.kernel) == known.end())
       log::warn("no cost is declared for the kernel '" + row.kernel + "': its rate is not shown");
-    if (filter.finds(row.layer + " " + row.kernel)) info.rows.push_back(row);
+    if (filter.finds_kernel(row.layer, row.kernel)) info.rows.push_back(row);
   }
   return info;
 }
@@ -138,6 +138,11 @@ ExitCode bench_kernels(Communicator& comm, const KernelsOptions& options) {
   for (const std::string& recipe : recipes_or_default(comm, options.recipes)) {
     BenchWorkload workload(comm, recipe, options.overrides);
     all.push_back(describe(workload, measure(comm, workload, meter, options), filter));
+  }
+  const auto is_empty = [](const KernelsBenchInfo& info) { return info.rows.empty(); };
+  if (!options.filter.empty() && std::ranges::all_of(all, is_empty)) {
+    log::warn("--filter: '" + options.filter +
+              "' finds no kernel (expected a part of \"layer label\", as the table shows them)");
   }
   const MachineInfo machine = meter.info();
   log::print(machine_text(machine));

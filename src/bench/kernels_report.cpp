@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "bench/json.hpp"
+#include "bench/label_filter.hpp"
 #include "bench/roofline.hpp"
 
 namespace quern {
@@ -28,13 +29,10 @@ using Cells = std::array<std::string, 9>;
 constexpr std::size_t kTextCells = 3;  // the rest are numbers
 
 Cells row_cells(const MachineInfo& machine, const KernelRow& row, double step_s) {
-  const std::size_t colons = row.kernel.find("::");  // "quern::" says nothing here
-  const std::string label =
-      colons == std::string::npos ? row.kernel : row.kernel.substr(colons + 2);
   const double time_s = row.time_s.median;
   const Roofline line = roofline(row.cost, machine);
   return {row.layer,
-          label,
+          shown_label(row.kernel),
           row.shape,
           number(time_s * 1e6, 2),
           percent(time_s / step_s),

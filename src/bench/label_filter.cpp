@@ -7,6 +7,11 @@
 
 namespace quern {
 
+std::string shown_label(const std::string& label) {
+  const std::size_t colons = label.find("::");
+  return colons == std::string::npos ? label : label.substr(colons + 2);
+}
+
 void LabelFilter::Free::operator()(regex_t* expression) const {
   regfree(expression);
   delete expression;
@@ -27,6 +32,10 @@ LabelFilter::LabelFilter(const std::string& expression) {
 
 bool LabelFilter::finds(const std::string& label) const {
   return !expression_ || regexec(expression_.get(), label.c_str(), 0, nullptr, 0) == 0;
+}
+
+bool LabelFilter::finds_kernel(const std::string& layer, const std::string& label) const {
+  return finds(layer + " " + label) || finds(layer + " " + shown_label(label));
 }
 
 }  // namespace quern

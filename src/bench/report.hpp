@@ -18,7 +18,7 @@ std::string machine_text(const MachineInfo& machine);
 
 /// "1.50 us", "23.4 ms", "1.20 s": three digits.
 std::string time_text(double seconds);
-/// "12.3 GB/s", in powers of 1000.
+/// "12.3 GB/s", "52.1 MB/s": three digits, in powers of 1000.
 std::string rate_text(double bytes_per_s);
 
 struct StepBenchInfo {
@@ -31,12 +31,14 @@ struct StepBenchInfo {
   Spread step_s;
   double flop_per_sample = 0;
   std::int64_t epoch_samples = 60000;  ///< what seconds_per_epoch counts
+  bool knows_epoch = false;            ///< are these the recipe's?
   // Of the rank with most; without the data.
   std::int64_t memory_bytes = 0;  ///< TrainingStep::memory_bytes
   std::int64_t sent_bytes = 0;    ///< TrainingStep::sent_bytes
 
   double samples_per_s() const { return global_batch / step_s.median; }
   double flops() const { return flop_per_sample * samples_per_s(); }
+  double seconds_per_epoch() const { return static_cast<double>(epoch_samples) / samples_per_s(); }
 };
 
 std::string step_bench_text(const MachineInfo& machine, const StepBenchInfo& info);

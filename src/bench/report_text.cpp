@@ -40,6 +40,8 @@ std::string time_text(double seconds) {
 }
 
 std::string rate_text(double bytes_per_s) {
+  if (bytes_per_s < 999.5e3) return three_digits(bytes_per_s * 1e-3) + " kB/s";
+  if (bytes_per_s < 999.5e6) return three_digits(bytes_per_s * 1e-6) + " MB/s";
   return three_digits(bytes_per_s * 1e-9) + " GB/s";
 }
 

@@ -77,8 +77,8 @@ std::string stage_text(const StageDemand& stage, int pieces) {
       bytes_of(4.0 * static_cast<double>(stage.floats)), bytes_text(stage.memory_bytes),
       bytes_of(pieces * (stage.sent_forward + stage.sent_backward)));
   if (stage.exchanges > 0) {
-    text += fmt::format(", and {} in {} exchanges inside of layers",
-                        bytes_of(pieces * stage.exchanged_bytes), pieces * stage.exchanges);
+    text += fmt::format(", and {} in {} inside of layers", bytes_of(pieces * stage.exchanged_bytes),
+                        count_text(pieces * stage.exchanges, "exchange"));
   }
   return text;
 }

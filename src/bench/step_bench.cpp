@@ -36,6 +36,10 @@ ExitCode bench_step(Communicator& comm, const StepOptions& options) {
   info.recipe = to_toml(workload.recipe);
   info.global_batch = workload.step.full_batch().samples();
   info.rounds = options.rounds;
+  if (workload.recipe.data.source == DataSource::random) {
+    info.epoch_samples = workload.recipe.data.samples;
+    info.knows_epoch = true;
+  }
   info.step_s = spread_of(seconds);
   info.flop_per_sample = 2.0 * static_cast<double>(workload.model.whole().training_macs());
   const StepFigures& figures = workload.step.figures();

@@ -8,19 +8,24 @@
 
 namespace quern {
 
+static std::string epoch_text(const StepBenchInfo& info) {
+  const std::string time = time_text(info.seconds_per_epoch());
+  if (info.knows_epoch) return fmt::format("{} per epoch of {}", time, info.epoch_samples);
+  return fmt::format("{} for {} samples, however many the recipe's data has", time,
+                     info.epoch_samples);
+}
+
 std::string step_bench_text(const MachineInfo& machine, const StepBenchInfo& info) {
   const bool on_tiles = !machine.tile_unit.empty();
   const double peak = (on_tiles ? machine.tile_flops : machine.fma_flops).median;
   return fmt::format(
-      "{}\n{}: {:.0f} samples/s, {} a step of {} samples (median of {} of {} after {} untimed, {} "
-      "to {}), "
-      "{:.2f} s per epoch of {}\n{:.1f} Gflop/s, {:.1f} % of {}",
+      "{}\n{}: {:.0f} samples/s, {} a step of {} (median of {} of {} after {} untimed, {} "
+      "to {}), {}\n{:.1f} Gflop/s, {:.1f} % of {}",
       machine_text(machine), info.workload, info.samples_per_s(), time_text(info.step_s.median),
-      info.global_batch, count_text(info.rounds, "round"), count_text(info.steps, "step"),
-      info.settling, time_text(info.step_s.smallest), time_text(info.step_s.largest),
-      static_cast<double>(info.epoch_samples) / info.samples_per_s(), info.epoch_samples,
-      info.flops() * 1e-9, 100 * info.flops() / peak,
-      on_tiles ? "the peak of tiles" : "the FMA peak");
+      count_text(info.global_batch, "sample"), count_text(info.rounds, "round"),
+      count_text(info.steps, "step"), info.settling, time_text(info.step_s.smallest),
+      time_text(info.step_s.largest), epoch_text(info), info.flops() * 1e-9,
+      100 * info.flops() / peak, on_tiles ? "the peak of tiles" : "the FMA peak");
 }
 
 std::string step_bench_json(const MachineInfo& machine, const StepBenchInfo& info) {
@@ -33,7 +38,7 @@ std::string step_bench_json(const MachineInfo& machine, const StepBenchInfo& inf
   add_time(json, "step", info.step_s);
   json["samples_per_s"] = info.samples_per_s();
   json["epoch_samples"] = info.epoch_samples;
-  json["seconds_per_epoch"] = static_cast<double>(info.epoch_samples) / info.samples_per_s();
+  json["seconds_per_epoch"] = info.seconds_per_epoch();
   json["memory_bytes"] = info.memory_bytes;
   json["sent_bytes"] = info.sent_bytes;
   json["gflops"] = info.flops() * 1e-9;

@@ -20,7 +20,7 @@ namespace quern {
 
 namespace {
 
-constexpr const char* kName = "synthetic samples";
+constexpr const char* kName = "the set of synthetic samples";
 
 // Random bytes, 16 of each draw.
 void fill_random(std::span<std::uint8_t> bytes, std::uint32_t stream) {

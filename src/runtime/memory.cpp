@@ -94,6 +94,7 @@ std::optional<std::int64_t> left_in_control_groups(const fs::path& root) {
 }
 
 std::string figure(std::int64_t bytes) {
+  if (bytes < 1024) return bytes_text(bytes);
   return bytes_text(bytes) + " (" + std::to_string(bytes) + " bytes)";
 }
 

@@ -214,8 +214,9 @@ class PlanTest(training.TrainingTest):
         for nodes in (1, 4):
             self.write_json(f"sums-{nodes}.json", {
                 "benchmark": "allreduce", "machine": {**MACHINE, "ranks": 4, "nodes": nodes}, "rows": rows})
-        _, document = self.steps("--nodes", "1", "--ranks-per-node", 4, "--cores", 2, bench=(
-            "step-16.json", "step-64.json", "sums-1.json"), recipe="mlp.toml")
+        out, document = self.steps("--nodes", "1", "--ranks-per-node", 4, "--cores", 2, bench=(
+            "sums-1.json", "step-16.json", "step-64.json"), recipe="mlp.toml")
+        self.assertIn("quern bench step, step-16.json and others", out)
         step = document["steps"][0]
         self.assertGreater(step["adding_us"], 30)
         # Four ranks on two cores, each with 16 of 49 samples (four micro-blocks).
@@ -325,6 +326,7 @@ class PlanTest(training.TrainingTest):
                 (("--nodes", "64", "--site", "fast"), {}, "expected at least one sample per rank"),
                 (("--nodes", "2", "--site", "fast"), {"bench": ("absent.json",)}, "'absent.json'"),
                 (("--nodes", "2", "--site", "fast"), {"bench": ("bad.json",)}, "'bad.json'"),
+                (("--nodes", "2", "--site", "fast"), {"bench": ("train",)}, "'train' is a folder"),
                 (("--nodes", "2", "--site", "fast"), {"bench": ("other.json",)}, "'other' was measured"),
                 (("--nodes", "1"), {"recipe": "absent.toml"}, "absent.toml"),
                 (("--nodes", "1", "--ranks-per-node", "3"), {"recipe": "staged.toml"},
@@ -354,6 +356,9 @@ class PlanTest(training.TrainingTest):
             done = self.plan("--nodes", "2", "--site", "fast", "--json", file)
             self.assertEqual((done.code, len(done.errors())), (2, 1), done)
             self.assertIn(f"'{file}' is the input '{file}' itself, expected another file", done.err)
+        done = self.quern("plan", "mlp.toml", "--nodes", "2", "--site", "fast", "--figures", "train")
+        self.assertEqual((done.code, len(done.errors())), (2, 1), done)
+        self.assertIn("'train' is a folder, expected a file of sites' figures", done.err)
         done = self.quern("plan", "mlp.toml", "--nodes", "2", "--site", "fast")  # beside no jobs/
         self.assertEqual((done.code, len(done.errors())), (2, 1), done)
         self.assertIn(f"cannot read the sites' figures 'jobs/sites/figures.txt' in '{self.folder.resolve()}', expected a file as "

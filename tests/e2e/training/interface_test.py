@@ -74,7 +74,7 @@ class InterfaceTest(training.TrainingTest):
         done = self.quern("info", "conv.toml", "--set", "network.layers.fc1.features=12", env={"KOKKOS_TUNE_INTERNALS": "none"})
         self.assertEqual((done.code, done.err), (0, ""), done)  # Kokkos, if it started, would refuse that
         self.assertRegex(done.out, r"\nlayer +type +output +parameters +multiply-adds +memory\n")
-        self.assertRegex(done.out, r"\ninput +\[1, 12, 12\] +0\.6 KiB\n")
+        self.assertRegex(done.out, r"\ninput +\[1, 12, 12\] +576 B\n")
         self.assertRegex(done.out, r"\nconv1 +conv2d +\[5, 10, 10\] +50 +4\.50 k ")
         self.assertRegex(done.out, r"\nfc1 +linear +\[12\] +[\d ]+ +[\d.]+ k +")
         self.assertRegex(done.out, r"\ntotal +[\d ]+ [\d.]+ k +[\d.]+ KiB\n")

@@ -107,7 +107,7 @@ class PipelineTest(training.TrainingTest):
         done = self.quern(*plan, "--dry-run", ranks=2)
         self.assertEqual(done.code, 0, done)
         self.assertRegex(done.out, r"pipeline +2 stages x 1 rank, 1f1b; idle 20 % of the time")
-        stages = re.findall(r"  stage (\d) +'(\S+)' to '(\S+)': (\d+) parameters, \S+ Mflop per sample, "
+        stages = re.findall(r"  stage (\d) +'(\S+)' to '(\S+)': (\d+) parameters, \S+ [kM]flop per sample, "
                             r"\S+ \S+ per rank, sends (\S+) \S+ per step", done.out)
         self.assertEqual([stage[0] for stage in stages], ["0", "1"], done.out)
         total = int(re.search(r"parameters +(\d+)", done.out.split("# Plan")[1]).group(1))

@@ -7,7 +7,10 @@ namespace quern {
 namespace {
 
 TEST(BytesText, TakesTheLargestUnitThatFits) {
-  EXPECT_EQ(bytes_text(0), "0.0 KiB");
+  EXPECT_EQ(bytes_text(0), "0 B");
+  EXPECT_EQ(bytes_text(5), "5 B");
+  EXPECT_EQ(bytes_text(1023), "1023 B");
+  EXPECT_EQ(bytes_text(1024), "1.0 KiB");
   EXPECT_EQ(bytes_text(1536), "1.5 KiB");
   EXPECT_EQ(bytes_text((1 << 20) - 1024), "1023.0 KiB");
   EXPECT_EQ(bytes_text(1 << 20), "1.0 MiB");

@@ -28,8 +28,8 @@ std::string allreduce_text(const std::string& rows) {
 
 class BenchFiguresTest : public ::testing::Test {
  protected:
-  std::string write(const std::string& text) {
-    const auto path = folder_.path() / "figures.json";
+  std::string write(const std::string& text, const std::string& name = "figures.json") {
+    const auto path = folder_.path() / name;
     std::ofstream(path) << text;
     return path.string();
   }
@@ -64,8 +64,22 @@ TEST_F(BenchFiguresTest, TakesStepsAndReductions) {
   EXPECT_EQ(sums.reductions[0].rows[1].rank_invariant_s, 0);
 }
 
+TEST_F(BenchFiguresTest, KnowsWhereAStepIsFrom) {
+  BenchFigures figures;
+  const std::string sums =
+      write(allreduce_text(R"({"bytes": 4096, "fast": {"time_us": 10}})"), "sums.json");
+  read_bench_figures(sums, figures);
+  const std::string step = write(step_text());
+  read_bench_figures(step, figures);
+  ASSERT_EQ(figures.steps.size(), 1u);
+  EXPECT_EQ(figures.steps[0].file, step);
+}
+
 TEST_F(BenchFiguresTest, RefusesEverythingElse) {
   BenchFigures figures;
+  const std::string folder = std::filesystem::path(write("")).parent_path();
+  expect_error([&] { read_bench_figures(folder, figures); }, ExitCode::bad_input,
+               {"'" + folder + "' is a folder"});
   expect_error([&] { read_bench_figures("absent.json", figures); }, ExitCode::bad_input,
                {"cannot read 'absent.json'"});
   for (const auto& [text, words] : std::vector<std::pair<std::string, std::string>>{

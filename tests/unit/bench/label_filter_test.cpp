@@ -14,6 +14,16 @@ TEST(LabelFilter, FindsWhatTheExpressionSays) {
   EXPECT_FALSE(filter.finds(" quern::optim::adam_factors"));
 }
 
+TEST(LabelFilter, FindsAKernelAsTablesShowIt) {
+  const char* label = "quern::layers::linear_forward";
+  EXPECT_EQ(shown_label(label), "layers::linear_forward");
+  EXPECT_EQ(shown_label("own"), "own");
+  for (const char* expression : {"^fc1 layers::linear", "^fc1 quern::layers::linear", "forward$"}) {
+    EXPECT_TRUE(LabelFilter(expression).finds_kernel("fc1", label)) << expression;
+    EXPECT_FALSE(LabelFilter(expression).finds_kernel("fc2", "quern::optim::adam")) << expression;
+  }
+}
+
 TEST(LabelFilter, FindsEverythingWhenEmpty) {
   EXPECT_TRUE(LabelFilter("").finds(""));
   EXPECT_TRUE(LabelFilter("").finds("anything"));

@@ -47,6 +47,9 @@ TEST(BenchText, ScalesNumbersToThreeDigits) {
   EXPECT_EQ(time_text(999.6e-6), "1.00 ms");
   EXPECT_EQ(time_text(2.0), "2.00 s");
   EXPECT_EQ(rate_text(12.34e9), "12.3 GB/s");
+  EXPECT_EQ(rate_text(0.9999e9), "1.00 GB/s");
+  EXPECT_EQ(rate_text(52.14e6), "52.1 MB/s");
+  EXPECT_EQ(rate_text(1.5e3), "1.50 kB/s");
 }
 
 TEST(StepReport, DerivesRatesFromTheMedian) {
@@ -70,6 +73,19 @@ TEST(StepReport, DerivesRatesFromTheMedian) {
   EXPECT_THAT(text, HasSubstr("25.0 % of the FMA peak"));
   EXPECT_THAT(text, HasSubstr("median of 5 rounds of 7 steps after 20 untimed"));
   EXPECT_THAT(text, HasSubstr("400 GB/s from 16.0 KiB (L1), 200 GB/s from 512.0 KiB (L2)"));
+}
+
+TEST(StepReport, SaysWhoseSamplesItCounts) {
+  StepBenchInfo info;
+  info.global_batch = 1;
+  info.step_s = {1e-6, 1e-6, 1e-6};
+  EXPECT_THAT(step_bench_text(machine(), info), HasSubstr("1.00 us a step of 1 sample (median of"));
+  EXPECT_THAT(step_bench_text(machine(), info),
+              HasSubstr("60.0 ms for 60000 samples, however many the recipe's data has\n"));
+  info.epoch_samples = 1200;
+  info.knows_epoch = true;
+  EXPECT_THAT(step_bench_text(machine(), info), HasSubstr("1.20 ms per epoch of 1200\n"));
+  EXPECT_DOUBLE_EQ(json::parse(step_bench_json(machine(), info))["seconds_per_epoch"], 1.2e-3);
 }
 
 TEST(StepReport, RelatesTilesToTheirOwnPeak) {
@@ -162,6 +178,23 @@ TEST(AllreduceReport, ComparesTheMethods) {
   EXPECT_FALSE(row["rank_invariant"].contains("after_step_us"));
 }
 
+TEST(AllreduceReport, OneRankHasNoRates) {
+  MachineInfo alone = machine();
+  alone.ranks = 1;
+  AllreduceBenchInfo info;
+  info.rows = {{"toy", 4096, 8, 1, Spread{6e-9, 5e-9, 7e-9}, Spread{4e-9, 4e-9, 4e-9},
+                Spread{3e-9, 3e-9, 3e-9}}};
+  const json row = json::parse(allreduce_bench_json(alone, info))["rows"][0];
+  for (const char* method : {"rank_invariant", "fast", "transport"}) {
+    EXPECT_TRUE(row[method].contains("time_us"));
+    EXPECT_FALSE(row[method].contains("gb_per_s"));
+    EXPECT_FALSE(row[method].contains("over_transport"));
+  }
+  EXPECT_FALSE(row.contains("rank_invariant_over_fast"));
+  EXPECT_THAT(allreduce_bench_text(alone, info),
+              testing::EndsWith("         -         -         -         -"));
+}
+
 TEST(AllreduceReport, HasWhatASumTakesAfterAStep) {
   AllreduceBenchInfo info;
   info.rows = {{"toy", 4096, 8, 2, Spread{6e-6, 5e-6, 7e-6}, Spread{4e-6, 4e-6, 4e-6},
@@ -178,7 +211,9 @@ TEST(AllreduceReport, LeavesOutTheModeThatWasNotAskedFor) {
   const json row = json::parse(allreduce_bench_json(machine(), info))["rows"][0];
   EXPECT_FALSE(row.contains("rank_invariant"));
   EXPECT_FALSE(row.contains("rank_invariant_over_fast"));
-  EXPECT_THAT(allreduce_bench_text(machine(), info), HasSubstr("4.0"));
+  EXPECT_FALSE(row.contains("partials"));
+  EXPECT_THAT(allreduce_bench_text(machine(), info),
+              HasSubstr("   4.0 KiB      8        -              -        4.0"));
 }
 
 TEST(IoReport, ComparesWithPlainFiles) {

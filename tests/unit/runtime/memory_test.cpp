@@ -110,7 +110,7 @@ TEST(DeviceMemory, ActivationsAndParametersAreAddedAndSamplesAreThereAlready) {
 
 TEST(DeviceMemory, ADeviceWithLessThanTheReserveHoldsNothing) {
   test::expect_error([] { check_device_data(1, "data", kDeviceReserveBytes); }, ExitCode::bad_input,
-                     {"data needs 0.0 KiB (1 bytes)"});
+                     {"data needs 1 B on"});
 }
 
 TEST(DeviceMemory, NobodyKnows) {

@@ -249,12 +249,12 @@ TEST(WindowPlan, FollowsFromMemoryOrIsStated) {
   test::expect_error([&] { plan(stated); }, ExitCode::bad_input,
                      {"two windows of 400 samples", "or a smaller data.window"});
   test::expect_error([&] { plan(recipe_of(20, 4, 79)); }, ExitCode::bad_input,
-                     {"data.memory = 0.8 KiB is too small", "20 samples of 10 bytes",
+                     {"data.memory = 790 B is too small", "20 samples of 10 bytes",
                       "expected at least \"800 B\""});
   const Recipe little = recipe_of(20, 4, 79);
   const BatchRule batches = training_batches(little, 1, 1000);
   test::expect_error([&] { window_plan(little.data, batches, kSampleBytes, "--memory"); },
-                     ExitCode::bad_input, {"--memory = 0.8 KiB is too small"});
+                     ExitCode::bad_input, {"--memory = 790 B is too small"});
   EXPECT_TRUE(plan(recipe_of(20, 4, 80)).is_active());
 }
 
