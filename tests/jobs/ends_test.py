@@ -164,7 +164,7 @@ class EndsTest(unittest.TestCase):
 
     def test_nodes_that_fail_alone(self):
         """(what preflight prints, its status, what each node says) -> status, nodes to leave out, tries"""
-        failed = "preflight: failed on node2.centre.org,node3; good on 2 other node(s)"
+        failed = "preflight: failed on node2.centre.org,node3; good on 2 other nodes"
         mixed, none = "starts on node1\nfails on node4\nfails on node2", "fails on node1\nfails on node2"
         for said, status, answers, expected, bad, tries in (
                 (failed, 1, "", 1, "node2,node3", 1), ("0: " + failed, 1, "", 1, "node2,node3", 1),

@@ -42,7 +42,7 @@ class NodesTest(cluster.JobTest):
                     self.cluster.run("scontrol", "requeue", job)
                     self.complete(job, run)
                 log = self.log(run)
-                self.assertIn(f"preflight: failed on {node}; good on 1 other node(s)\n", log)
+                self.assertIn(f"preflight: failed on {node}; good on 1 other node\n", log)
                 self.assertEqual(log.count(f"only some nodes of this job fail: {node}\n"), 1, log)
                 self.assertIn(f"left out from now on: {node}\n", log)
                 facts = self.cluster.facts(job)

@@ -60,7 +60,7 @@ class PreflightTest(cluster.JobTest):
     def test_fewer_ranks_than_expected(self):
         done = self.step("--ranks", "6", expected=2)
         self.assertEqual(len(self.errors(done)), 1, done.stdout)
-        self.assertIn("4 rank(s) found each other, 6 were expected", done.stdout)
+        self.assertIn("4 ranks found each other, 6 were expected", done.stdout)
 
     def test_grid(self):
         """Two nodes of two ranks: stages may lie on one each, ranks that share a layer have to."""
@@ -99,8 +99,8 @@ class PreflightTest(cluster.JobTest):
         """Other nodes may help, where one of them reads it; which one is rank 0's does not matter."""
         toy.write_shards(self.folder, 3)
         toy.write_recipe(self.folder, "some.toml", toy.of_shards(self.folder / "train"))
-        for nodes, status, verdict in ((("node1",), 1, "failed on node1; good on 1 other node(s)"),
-                                       (("node2",), 1, "failed on node2; good on 1 other node(s)"),
+        for nodes, status, verdict in ((("node1",), 1, "failed on node1; good on 1 other node"),
+                                       (("node2",), 1, "failed on node2; good on 1 other node"),
                                        (("node1", "node2"), 2, "refused")):
             with self.subTest(nodes=nodes):
                 self.cluster.hide(self.folder / "train", *nodes)

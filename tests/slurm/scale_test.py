@@ -35,7 +35,7 @@ class ScaleTest(cluster.JobTest):
         job = self.job("generic", "train", "RECIPE=wide.toml", "RUN_DIR=wide", "NODES=16", "RANKS=4")
         self.complete(job, "wide", timeout_s=200)
         log = self.log("wide")
-        self.assertIn("64 rank(s) on 16 node(s)", log)
+        self.assertIn("64 ranks on 16 nodes", log)
         self.assertIn("64 ranks x 1 thread", log)
         self.assertEqual(self.hash("wide"), self.hash("alone"))
 

@@ -29,7 +29,7 @@ say_into() { exec "${@:2}" >"$1"; }
 find_bad_nodes() {
   local nodes
   if grep -q 'preflight: ' "$1"; then
-    nodes="$(sed -n 's/.*preflight: failed on \(.*\); good on [0-9]* other node(s)$/\1/p' "$1")"
+    nodes="$(sed -n 's/.*preflight: failed on \(.*\); good on [0-9]* other node[s()]*$/\1/p' "$1")"
   elif [[ -n $ended_because ]] || is_untimely_stop "$2"; then
     return
   else

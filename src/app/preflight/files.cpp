@@ -105,8 +105,10 @@ FileInfo inspect_run_folder(const std::string& folder, std::int64_t checkpoint_b
   const int error = posix_fallocate(probe.descriptor(), 0,
                                     std::clamp(checkpoint_bytes, std::int64_t{1}, kMostReserved));
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
-    info.problem = "no room for one checkpoint of " + std::to_string(checkpoint_bytes) +
-                   " bytes in '" + info.folder + "': " + std::strerror(error);
+    const std::string what =
+        checkpoint_bytes > 0 ? "one checkpoint of " + std::to_string(checkpoint_bytes) + " bytes"
+                             : std::string("a file");
+    info.problem = "no room for " + what + " in '" + info.folder + "': " + std::strerror(error);
     return info;
   }
   if (flock(probe.descriptor(), LOCK_EX | LOCK_NB) != 0) {

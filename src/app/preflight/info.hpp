@@ -64,9 +64,9 @@ struct DeviceNetworkInfo {
 };
 
 struct FileInfo {
-  std::string folder;  ///< where the run will write; empty when none was named
-  std::int64_t checkpoint_bytes = 0;
-  int checkpoints = 0;  ///< there must be room for so many more
+  std::string folder;                 ///< where the run will write; empty when none was named
+  std::int64_t checkpoint_bytes = 0;  ///< 0: of no recipe that could be trained
+  int checkpoints = 0;                ///< there must be room for so many more
   std::int64_t free_bytes = 0;
   std::string problem;          ///< why nothing can be written there
   std::string locking_problem;  ///< why files cannot be locked there

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "base/count_text.hpp"
 #include "runtime/cpu_mask.hpp"
 
 namespace quern {
@@ -18,6 +19,12 @@ namespace {
 constexpr double kClockToleranceS = 2;
 
 using Nodes = std::map<std::string, std::vector<const RankInfo*>>;
+
+// "0.307", "12.5", "1000", of bytes/s: no power of ten.
+std::string gb_text(double bytes_per_s) {
+  const double value = bytes_per_s / 1e9;
+  return value < 999.5 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
+}
 
 bool has_no_recipe(const RankInfo& rank) {
   return rank.recipe_hash.starts_with(kNoRecipe);
@@ -74,7 +81,8 @@ class Judge {
     if (first == info_.ranks.end()) return;
     auto hosts = hosts_where(has_one);
     std::string text = first->host + ": " + (*first).*problem;
-    if (hosts.size() > 1) text += fmt::format(" (and {} more node(s))", hosts.size() - 1);
+    if (hosts.size() > 1)
+      text += fmt::format(" (and {})", count_text(std::ssize(hosts) - 1, "more node"));
     error(check, std::move(text), fix);
     findings_.back().hosts = std::move(hosts);
   }
@@ -88,8 +96,8 @@ class Judge {
     if (job.expected_ranks) {
       if (ranks == *job.expected_ranks) return;
       error("ranks",
-            fmt::format("{} rank(s) found each other, {} were expected (--ranks)", ranks,
-                        *job.expected_ranks),
+            fmt::format("{} found each other, {} were expected (--ranks)",
+                        count_text(ranks, "rank"), *job.expected_ranks),
             one_launch);
     } else if (ranks == 1 && job.job_ranks.value_or(1) > 1) {
       error("ranks",
@@ -205,7 +213,8 @@ class Judge {
       findings_.pop_back();
       ++others;
     }
-    if (others > 0) findings_.back().text += fmt::format(" (and on {} more nodes)", others);
+    if (others > 0)
+      findings_.back().text += fmt::format(" (and on {})", count_text(others, "more node"));
   }
 
   void processors_of(const std::string& host, const std::vector<const RankInfo*>& ranks) {
@@ -224,15 +233,16 @@ class Judge {
       const auto count = static_cast<int>(cpus.size());
       if (count == 0 || wanted <= count || count >= ranks[0]->machine_cpus) continue;
       error("processors",
-            fmt::format("{} thread(s) on {} want the {} processor(s) {}", wanted, host, count,
-                        cpu_list_text(cpus)),
+            fmt::format("{} on {} want the {} {}", count_text(wanted, "thread"), host,
+                        count_text(count, "processor"), cpu_list_text(cpus)),
             fix);
       return;
     }
     const auto count = static_cast<int>(all.size());
     if (count == 0 || threads <= count) return;
-    const std::string text = fmt::format("{} threads of {} rank(s) on {} for {} processors",
-                                         threads, ranks.size(), host, count);
+    const std::string text =
+        fmt::format("{} of {} on {} for {}", count_text(threads, "thread"),
+                    count_text(std::ssize(ranks), "rank"), host, count_text(count, "processor"));
     // Where Slurm itself claims more processors than there are, that is deliberate.
     const bool refuse = info_.job.under_slurm && !info_.job.cpus_overcommitted;
     add(refuse ? Severity::error : Severity::warning, "processors", text, fix);
@@ -318,8 +328,8 @@ class Judge {
   void bandwidth(const NetworkInfo& network, const std::string& what) {
     if (network.bytes_per_s >= info_.job.min_bandwidth) return;
     error("network",
-          fmt::format("{} of {} bytes runs at {:.3g} GB/s, {:.3g} were asked for", what,
-                      network.bytes, network.bytes_per_s / 1e9, info_.job.min_bandwidth / 1e9),
+          fmt::format("{} of {} bytes runs at {} GB/s, {} were asked for", what, network.bytes,
+                      gb_text(network.bytes_per_s), gb_text(info_.job.min_bandwidth)),
           "the transport that the site recommends, or a smaller --min-bandwidth");
   }
 
@@ -338,9 +348,9 @@ class Judge {
     bandwidth(devices.network, what);
     if (devices.network.bytes_per_s < info_.network.bytes_per_s) {
       warn("network",
-           fmt::format("{} of {} bytes runs at {:.3g} GB/s, and by MPI in host memory at {:.3g}",
-                       what, devices.network.bytes, devices.network.bytes_per_s / 1e9,
-                       info_.network.bytes_per_s / 1e9),
+           fmt::format("{} of {} bytes runs at {} GB/s, and by MPI in host memory at {}", what,
+                       devices.network.bytes, gb_text(devices.network.bytes_per_s),
+                       gb_text(info_.network.bytes_per_s)),
            "--gpu-bind=none with srun, so that devices reach each other; NCCL_DEBUG=INFO tells "
            "which way it takes");
     }

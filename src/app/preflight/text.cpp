@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/bytes_text.hpp"
+#include "base/count_text.hpp"
 #include "runtime/cpu_mask.hpp"
 
 namespace quern {
@@ -111,7 +112,7 @@ std::vector<std::string> failing_hosts(const Preflight& info) {
 }
 
 std::string checkpoints_of(const FileInfo& files) {
-  return fmt::format("{} checkpoint{} of", files.checkpoints, files.checkpoints == 1 ? "" : "s");
+  return count_text(files.checkpoints, "checkpoint") + " of";
 }
 
 // Job templates read the nodes from it (jobs/lib/job/nodes.sh).
@@ -119,14 +120,16 @@ static std::string verdict(const Preflight& info) {
   if (num_errors(info) == 0) return "preflight: good to go";
   const auto failing = failing_hosts(info);
   if (failing.empty()) return "preflight: refused";
-  return fmt::format("preflight: failed on {}; good on {} other node(s)", fmt::join(failing, ","),
-                     num_hosts(info) - failing.size());
+  const auto others = static_cast<std::int64_t>(num_hosts(info) - failing.size());
+  return fmt::format("preflight: failed on {}; good on {}", fmt::join(failing, ","),
+                     count_text(others, "other node"));
 }
 
 std::string preflight_text(const Preflight& info) {
   const NetworkInfo& network = info.network;
   std::string text = table(info.ranks);
-  text += fmt::format("{} rank(s) on {} node(s)", info.ranks.size(), num_hosts(info));
+  text += count_text(std::ssize(info.ranks), "rank") + " on " +
+          count_text(static_cast<std::int64_t>(num_hosts(info)), "node");
   if (info.ranks.size() > 1) {
     text += fmt::format(
         "; all-reduce {:.1f} us for 8 bytes, {:.3g} GB/s for {} KiB ({:.3g} on the bus)",
@@ -144,9 +147,11 @@ std::string preflight_text(const Preflight& info) {
   }
   text += grid_text(info);
   if (!info.files.folder.empty()) {
-    text += fmt::format("\n{}: {} free, {} {} to come", info.files.folder,
-                        bytes_text(info.files.free_bytes), checkpoints_of(info.files),
-                        bytes_text(info.files.checkpoint_bytes));
+    text += fmt::format("\n{}: {} free", info.files.folder, bytes_text(info.files.free_bytes));
+    if (info.files.checkpoint_bytes > 0) {
+      text += fmt::format(", {} {} to come", checkpoints_of(info.files),
+                          bytes_text(info.files.checkpoint_bytes));
+    }
   }
   for (const Finding& found : info.findings) {
     text += fmt::format("\n{}: {}: {}\n  change: {}", name_of(found.severity), found.check,
@@ -188,9 +193,11 @@ std::string preflight_json(const Preflight& info) {
   if (!info.files.folder.empty()) {
     json["files"] = Json{{"folder", info.files.folder},
                          {"free_bytes", info.files.free_bytes},
-                         {"checkpoint_bytes", info.files.checkpoint_bytes},
-                         {"checkpoints", info.files.checkpoints},
                          {"locking", info.files.locking_problem.empty()}};
+    if (info.files.checkpoint_bytes > 0) {
+      json["files"]["checkpoint_bytes"] = info.files.checkpoint_bytes;
+      json["files"]["checkpoints"] = info.files.checkpoints;
+    }
   }
   json["failing_hosts"] = failing_hosts(info);
   json["findings"] = Json::array();

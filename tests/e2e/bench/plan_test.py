@@ -182,8 +182,9 @@ class PlanTest(training.TrainingTest):
     def test_parts_of_layers(self):
         layers = '[{type = "flatten"}, {type = "linear", features = 128}, {type = "linear", features = 10}]'
         self.write_recipe("parts", RECIPE.replace("[train]", "[parallel]\ntensor = 2\n[train]"), layers)
-        _, document = self.steps("--nodes", "1", "--ranks-per-node", 2, "--site", "fast", "--set",
-                                 "data.global_batch=64", "--set", "train.micro_block=64", recipe="parts.toml")
+        out, document = self.steps("--nodes", "1", "--ranks-per-node", 2, "--site", "fast", "--set",
+                                   "data.global_batch=64", "--set", "train.micro_block=64", recipe="parts.toml")
+        self.assertIn(" in 1 exchange inside of layers", out)
         step = document["steps"][0]
         first, second = 2 * 144 * 128, 3 * 128 * 10  # the second has fewer units than slices
         part = (first / 2 + second) / (first + second)

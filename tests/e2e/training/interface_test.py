@@ -90,6 +90,7 @@ class InterfaceTest(training.TrainingTest):
         self.assertIn("epochs = 2", done.out)
         self.assertRegex(done.out, r"steps +26 \(2 epochs of 13\)")
         self.assertRegex(done.out, r"full batch +49 samples")
+        self.assertRegex(done.out, r"\nwork +[\d.]+ kflop per sample, [\d.]+ Mflop per step\n")
         self.assertRegex(done.out, r"gradient reduction +(through shared memory, 3 ranks of one node"
                                    r"|NCCL .*|MPI through host memory, 3 ranks.*)\n")
         self.assertEqual(training.tree(self.folder), before)

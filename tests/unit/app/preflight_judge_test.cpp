@@ -53,7 +53,7 @@ TEST(PreflightJudge, OtherLibrariesOnANode) {
 TEST(PreflightJudge, OtherRanksThanExpected) {
   Preflight info = good_launch(2, 3);
   info.job.expected_ranks = 8;
-  expect_error(info, "6 rank(s) found each other, 8 were expected", "srun --mpi=pmix");
+  expect_error(info, "6 ranks found each other, 8 were expected", "srun --mpi=pmix");
 }
 
 TEST(PreflightJudge, RanksThatShareLayersLieOnOneNode) {
@@ -132,19 +132,19 @@ TEST(PreflightJudge, DevicesThatNobodyUses) {
 TEST(PreflightJudge, MoreThreadsThanProcessors) {
   Preflight info = good_launch(1, 2);
   info.ranks[1].threads = 2;
-  expect_error(info, "2 thread(s) on node1 want the 1 processor(s) 1", "--cpus-per-task");
+  expect_error(info, "2 threads on node1 want the 1 processor 1", "--cpus-per-task");
 }
 
 TEST(PreflightJudge, RanksBoundToTheSameProcessor) {
   Preflight info = good_launch(1, 2);
   info.ranks[1].cpus = info.ranks[0].cpus;
-  expect_error(info, "2 thread(s) on node1 want the 1 processor(s) 0", "srun -c");
+  expect_error(info, "2 threads on node1 want the 1 processor 0", "srun -c");
 }
 
 TEST(PreflightJudge, OneFindingForAllNodes) {
   Preflight info = good_launch(5, 1);
   for (RankInfo& rank : info.ranks) rank.threads = 2;
-  expect_error(info, "2 thread(s) on node1 want the 1 processor(s) 0 (and on 4 more nodes)",
+  expect_error(info, "2 threads on node1 want the 1 processor 0 (and on 4 more nodes)",
                "--cpus-per-task");
 }
 
@@ -154,7 +154,7 @@ TEST(PreflightJudge, FullMachineWithTooManyThreads) {
     rank.cpus = {0, 1, 2, 3};
     rank.threads = 3;
   }
-  expect_error(info, "6 threads of 2 rank(s) on node1 for 4 processors", "OMP_NUM_THREADS");
+  expect_error(info, "6 threads of 2 ranks on node1 for 4 processors", "OMP_NUM_THREADS");
   info.job.cpus_overcommitted = true;
   expect_warning(info, "6 threads", "OMP_NUM_THREADS");
   info.job.cpus_overcommitted = false;
@@ -205,6 +205,8 @@ TEST(PreflightJudge, Network) {
   info.network.all_reduce_is_right = true;
   info.job.min_bandwidth = 2e9;
   expect_error(info, "runs at 1 GB/s, 2 were asked for", "--min-bandwidth");
+  info.job.min_bandwidth = 1e12;
+  expect_error(info, "runs at 1 GB/s, 1000 were asked for", "--min-bandwidth");
 }
 
 TEST(PreflightJudge, OneRankHasNoNetworkToMeasure) {

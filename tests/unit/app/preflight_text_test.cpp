@@ -17,7 +17,7 @@ using ::testing::Not;
 TEST(PreflightText, TableOfAGoodLaunch) {
   const std::string text = preflight_text(test::good_gpu_launch(1, 2));
   EXPECT_THAT(text, HasSubstr("    1  node1  NVIDIA H100 GPU-1        1  1\n"));
-  EXPECT_THAT(text, HasSubstr("2 rank(s) on 1 node(s)"));
+  EXPECT_THAT(text, HasSubstr("2 ranks on 1 node;"));
   EXPECT_THAT(text, HasSubstr("good to go"));
 }
 
@@ -26,7 +26,7 @@ TEST(PreflightText, FindingsSayWhatToChange) {
   info.ranks[1].threads = 2;
   info.findings = judge(info);
   const std::string text = preflight_text(info);
-  EXPECT_THAT(text, HasSubstr("error: processors: 2 thread(s)"));
+  EXPECT_THAT(text, HasSubstr("error: processors: 2 threads on"));
   EXPECT_THAT(text, HasSubstr("  change: --cpus-per-task"));
   EXPECT_THAT(text, HasSubstr("refused"));
   EXPECT_EQ(num_errors(info), 1);
@@ -37,10 +37,9 @@ TEST(PreflightText, NodesThatFailWhereOthersDoNot) {
   info.ranks[2].data_problem = info.ranks[6].data_problem = "no file";
   info.ranks[6].memory_problem = "too large";
   info.findings = judge(info);
+  EXPECT_THAT(preflight_text(info), HasSubstr("error: data: node2: no file (and 1 more node)\n"));
   EXPECT_THAT(preflight_text(info),
-              HasSubstr("error: data: node2: no file (and 1 more node(s))\n"));
-  EXPECT_THAT(preflight_text(info),
-              EndsWith("preflight: failed on node2,node4; good on 2 other node(s)"));
+              EndsWith("preflight: failed on node2,node4; good on 2 other nodes"));
   const auto json = nlohmann::json::parse(preflight_json(info));
   EXPECT_EQ(json["good"], false);
   EXPECT_EQ(json["failing_hosts"], (nlohmann::json{"node2", "node4"}));
@@ -96,6 +95,15 @@ TEST(PreflightText, SizesHaveTheirUnits) {
   EXPECT_THAT(text, HasSubstr("/scratch: 585.9 KiB free, 4 checkpoints of 71.4 KiB to come"));
   info.files.checkpoints = 1;
   EXPECT_THAT(preflight_text(info), HasSubstr("1 checkpoint of 71.4 KiB to come"));
+}
+
+TEST(PreflightText, WithoutARecipeNothingIsKnownOfCheckpoints) {
+  Preflight info = test::good_launch(1, 1);
+  info.files = {"/scratch", 0, 1, 600000, "", ""};
+  EXPECT_THAT(preflight_text(info), HasSubstr("\n/scratch: 585.9 KiB free\n"));
+  const auto files = nlohmann::json::parse(preflight_json(info))["files"];
+  EXPECT_EQ(files["free_bytes"], 600000);
+  EXPECT_FALSE(files.contains("checkpoint_bytes") || files.contains("checkpoints"));
 }
 
 TEST(PreflightText, JsonHoldsEverything) {
