@@ -8,6 +8,7 @@
 #include "app/monitor/event_file.hpp"
 #include "app/monitor/metrics_csv.hpp"
 #include "app/out_file.hpp"
+#include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "io/output_file.hpp"
@@ -43,9 +44,13 @@ ExitCode export_metrics(const MetricsOptions& options) {
                          {(folder / "metrics.jsonl").string(), (folder / "events.jsonl").string(),
                           (folder / "recipe.toml").string()});
   const RunLog run = read_run_log(options.run);
+  if (!run.has_metrics) {
+    throw InputError("'" + options.run +
+                     "' has no metrics.jsonl (expected the folder of a run that has trained)");
+  }
   if (run.unreadable_lines > 0)
-    log::warn("left out " + std::to_string(run.unreadable_lines) +
-              " unreadable line(s) of metrics.jsonl");
+    log::warn("left out " + count_text(run.unreadable_lines, "unreadable line") +
+              " of metrics.jsonl");
   if (!options.tensorboard.empty()) write_events(options.tensorboard, run);
   if (!options.csv) return ExitCode::done;
   if (options.out.empty()) {

@@ -149,6 +149,7 @@ RunLog read_run_log(const fs::path& folder) {
   const Recipe recipe = read_recipe(folder / "recipe.toml");
   run.name = recipe.name;
   run.epochs = recipe.train.epochs;
+  run.has_metrics = fs::exists(folder / "metrics.jsonl");
   run.unreadable_lines = for_each_object(folder / "metrics.jsonl", [&](const JsonLine& json) {
     run.metrics.push_back(metrics_line(json));
   });

@@ -43,7 +43,8 @@ struct EventLine {
 
 struct RunLog {
   std::string name;
-  int epochs = 0;  ///< of the recipe
+  int epochs = 0;            ///< of the recipe
+  bool has_metrics = false;  ///< is metrics.jsonl there?
   std::vector<MetricsLine> metrics;
   std::vector<EventLine> events;
   std::int64_t unreadable_lines = 0;  ///< of metrics.jsonl, which a kill may tear

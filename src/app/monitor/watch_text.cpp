@@ -31,9 +31,14 @@ const EventLine* last_event(const RunLog& run, const std::string& event) {
   return found == run.events.rend() ? nullptr : &*found;
 }
 
+/// That a record or an event since the last start tells of: not every step has a record.
 std::int64_t last_step(const RunLog& run) {
-  const EventLine* start = last_event(run, "start");
-  return std::max(run.metrics.empty() ? 0 : run.metrics.back().step, start ? start->step : 0);
+  std::int64_t step = run.metrics.empty() ? 0 : run.metrics.back().step;
+  for (auto event = run.events.rbegin(); event != run.events.rend(); ++event) {
+    step = std::max(step, event->step);
+    if (event->event == "start") break;
+  }
+  return step;
 }
 
 std::int64_t total_steps(const RunLog& run) {

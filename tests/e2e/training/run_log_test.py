@@ -69,6 +69,23 @@ class RunLogTest(training.TrainingTest):
         self.assertEqual(written[-1]["bytes"], newest.stat().st_size)
         self.assertGreater(written[-1]["seconds"], 0)
 
+    def test_figures_that_are_not_whole(self):
+        self.train("mlp", "run", "train.epochs=1")
+        log = self.folder / "run" / "metrics.jsonl"
+        lines = log.read_text().splitlines(keepends=True)
+        whole = self.quern("metrics", "run", "--csv")
+        self.assertEqual((whole.code, whole.err), (0, ""), whole)
+        log.write_text("".join([lines[0], "garbage\n", *lines[1:]]))
+        done = self.quern("metrics", "run", "--csv")
+        self.assertEqual((done.code, done.out), (0, whole.out), done)
+        self.assertEqual(done.err, "quern: warning: left out 1 unreadable line of metrics.jsonl\n")
+        log.unlink()
+        for form in (["--csv"], ["--tensorboard", "events"]):
+            done = self.quern("metrics", "run", *form)
+            self.assertEqual((done.code, done.out, len(done.errors())), (2, "", 1), done)
+            self.assertIn("'run' has no metrics.jsonl", done.err)
+        self.assertFalse((self.folder / "events").exists())
+
     def test_divergence(self):
         self.train("mlp", "run", "optimizer.lr=1e30", expected=93)
         last = self.events("run")[-1]

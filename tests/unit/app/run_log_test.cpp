@@ -19,6 +19,7 @@ TEST(RunLog, ReadsWhatARunWrote) {
   const RunLog run = read_run_log(dir / "run");
   EXPECT_EQ(run.name, "toy");
   EXPECT_EQ(run.epochs, 4);
+  EXPECT_TRUE(run.has_metrics);
   ASSERT_EQ(run.metrics.size(), 4u);
   EXPECT_EQ(run.metrics[0].loss, 2.0);
   EXPECT_EQ(run.metrics[0].learning_rate, 0.1);
@@ -62,6 +63,7 @@ TEST(RunLog, ARunThatHasNotWrittenAnything) {
   write_run(dir / "run", "", "");
   const RunLog run = read_run_log(dir / "run");
   EXPECT_TRUE(run.metrics.empty());
+  EXPECT_FALSE(run.has_metrics);
   EXPECT_FALSE(run.last_change);
 }
 

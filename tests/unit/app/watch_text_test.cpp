@@ -122,6 +122,19 @@ TEST(WatchText, EveryState) {
   EXPECT_EQ(run_state(run, 2002), RunState::finished);
 }
 
+// Not every step has a record.
+TEST(WatchText, TheStepIsTheLastThatAnythingTellsOf) {
+  RunLog run = run_of(25);
+  run.events.push_back(event("checkpoint", 1026, 27));
+  EXPECT_THAT(watch_text(run, 1026, {}), testing::HasSubstr("step 27 of 100"));
+  run.events.push_back(event("stop", 1027, 28, "STOP"));
+  EXPECT_THAT(watch_text(run, 1028, {}), testing::HasSubstr("step 28 of 100"));
+  run.events = {event("start", 1000, 0), event("stop", 1027, 28, "STOP"), event("start", 2000, 20)};
+  run.metrics.resize(20);
+  run.metrics.back().step = 21;
+  EXPECT_THAT(watch_text(run, 2001, {}), testing::HasSubstr("step 21 of 100"));
+}
+
 TEST(WatchText, AnEvaluationOfAnEarlierEpochSaysSo) {
   RunLog run = run_of(25);
   EXPECT_EQ(watch_text(run, 1026, {}).find("(epoch"), std::string::npos);
