@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "app/commands.hpp"
@@ -16,6 +18,7 @@
 #include "checkpoint/model_hash.hpp"
 #include "checkpoint/weights_file.hpp"
 #include "checkpoint/writer.hpp"
+#include "comm/launch.hpp"
 #include "config/read_recipe.hpp"
 #include "config/write_recipe.hpp"
 #include "io/pending_file.hpp"
@@ -112,6 +115,20 @@ ExitCode import_weights(const ImportOptions& options) {
   return ExitCode::done;
 }
 
+ExitCode start(const ImportOptions& options) {
+  const Launch launch = read_launch();
+  const int processes = launch.size.value_or(1);
+  if (processes == 1) return import_weights(options);
+  if (launch.rank == 0) {
+    throw InputError("quern import works in one process, but " + std::to_string(processes) +
+                     " were started, which would all write '" + options.out +
+                     "' (expected no launcher)");
+  }
+  // Launchers end all ranks once one has failed: let rank 0 speak first.
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  return ExitCode::bad_input;
+}
+
 }  // namespace
 
 Command add_import_command(CommandLine app) {
@@ -143,7 +160,7 @@ Command add_import_command(CommandLine app) {
       .type_name("NAME")
       .one_value_each();
   command.add_flag("--force", options->force, "Replace an existing file");
-  return {command, [options] { return import_weights(*options); }};
+  return {command, [options] { return start(*options); }, Started::as_ranks};
 }
 
 }  // namespace quern

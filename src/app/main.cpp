@@ -96,8 +96,10 @@ std::string usage_problem(const CLI::App& app, const CLI::ParseError& error) {
     known += (known.empty() ? "" : ", ") + command->get_name();
   }
   std::string problem = error.what();
-  if (known.empty() && !rest.empty()) problem = unexpected_word(asked, rest);
-  if (!known.empty() && !rest.empty()) {
+  const bool is_option = !rest.empty() && rest.front().size() > 1 && rest.front().starts_with('-');
+  if (!rest.empty() && (known.empty() || is_option)) {
+    problem = unexpected_word(asked, rest);
+  } else if (!rest.empty()) {
     problem = "there is no command '" + rest.front() + "'" +
               (&asked == &app ? "" : " of '" + asked.get_name() + "'") + " (known: " + known + ")";
   }

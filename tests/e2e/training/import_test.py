@@ -238,6 +238,17 @@ class ImportTest(training.TrainingTest):
         self.assert_refused("w.safetensors", words=("'start.h5' exists already",))
         self.bring_in("w.safetensors", "--force")
 
+    def test_several_processes_are_refused(self):
+        """They would write one file; the second one found that it exists."""
+        self.write(weights())
+        before = tree(self.folder)
+        done = self.quern("import", "w.safetensors", "--recipe", "conv.toml", "--out", "start.h5", ranks=2)
+        self.assertEqual((set(done.codes), len(done.errors())), ({2}, 1), done)
+        self.assertIn("quern import works in one process, but 2 were started", done.err)
+        self.assertEqual(tree(self.folder), before)
+        done = self.quern("import", "w.safetensors", "--recipe", "conv.toml", "--out", "start.h5", ranks=1)
+        self.assertEqual(done.code, 0, done)
+
     def test_damaged_files_are_one_sentence_and_nothing_is_written(self):
         good, generator = to_bytes(weights()), random.Random(2)
         for _ in range(40):

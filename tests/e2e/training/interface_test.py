@@ -53,6 +53,9 @@ class InterfaceTest(training.TrainingTest):
                 (("checkpoint", "show", "run", "--jsn"), "'--json'?); quern checkpoint show --help"),
                 (("train", "--type", "x", "conv.toml"), "no option '--type'; quern train --help"),
                 (("train", "--", "conv.toml", "5"), "'5' is one word too many"),
+                (("--nosuch",), "there is no option '--nosuch'; quern --help"),
+                (("--versoin",), "there is no option '--versoin' (did you mean '--version'?); quern --help"),
+                (("checkpoint", "--jsn"), "there is no option '--jsn'; quern checkpoint --help"),
                 (("train", "conv.toml", "5"), "'5' is one word too many")):
             done = self.quern(*words)
             self.assertEqual((done.code, done.out, len(done.errors())), (2, "", 1), done)
