@@ -22,6 +22,7 @@
 #include "config/read_recipe.hpp"
 #include "config/write_recipe.hpp"
 #include "io/pending_file.hpp"
+#include "loss/loss.hpp"
 #include "network/network.hpp"
 #include "optim/optimizer.hpp"
 #include "train/match_weights.hpp"
@@ -87,10 +88,10 @@ ExitCode import_weights(const ImportOptions& options) {
                      checkpoint_name(0) + " or a name that says no step");
   }
   const LoadedCheckpoint file = read_weights(options.file);
-  const Recipe recipe =
-      with_normalizations_of(file, read_recipe(options.recipe, options.overrides));
+  const Recipe recipe = with_numbers_of(file, read_recipe(options.recipe, options.overrides));
   check_numbers_of_data(recipe);
   const Network network(recipe.network);
+  make_loss(recipe.loss, network.output_shape());  // does it fit?
   std::vector<TensorPlan> plan;
   for (const ParameterEntry& entry : network.table().entries())
     plan.push_back({entry.name, entry.shape});

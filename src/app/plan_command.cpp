@@ -21,6 +21,7 @@
 #include "bench/measure_rank.hpp"
 #include "bench/scaling_report.hpp"
 #include "comm/agree.hpp"
+#include "comm/node_shared.hpp"
 #include "config/read_recipe.hpp"
 #include "config/recipe_change.hpp"
 #include "io/output_file.hpp"
@@ -188,6 +189,7 @@ ClusterFigures cluster_of(Given& given, const PlanOptions& options, const BenchM
   ClusterFigures cluster;
   cluster.ranks_per_node = given.ranks_per_node;
   cluster.adding_bytes_per_s = machine.rank_bytes_per_s;
+  if (!given.site) cluster.shared_bytes = static_cast<double>(free_shared_memory_bytes());
   if (given.site) {
     if (machine.rank_flops > 0)
       cluster.speed = given.site->node_flops / given.ranks_per_node / machine.rank_flops;
@@ -309,13 +311,13 @@ void check_ranks(Communicator& comm, const Given& given, const PlanOptions& opti
 /// Their steps would take as long as their turns on this machine's processors.
 void check_turns(Communicator& comm, const Given& given) {
   if (!given.site || processor_share(comm, ExecSpace().concurrency()) >= 1) return;
-  throw AgreedError(
-      comm,
-      "--site: " + count_text(comm.size(), "rank") +
-          " share fewer processors here, and their turns would be counted as those of "
-          "the site's nodes (expected a processor for each thread: fewer ranks, or "
-          "one)",
-      ExitCode::bad_input);
+  throw AgreedError(comm,
+                    "--site: " + count_text(comm.size(), "rank") + " with " +
+                        count_text(ExecSpace().concurrency(), "thread") +
+                        " each are more than the processors here, and their turns would be counted "
+                        "as those of the site's nodes (expected a processor for each thread: fewer "
+                        "ranks, or a smaller OMP_NUM_THREADS)",
+                    ExitCode::bad_input);
 }
 
 /// Of one rank: several wait for each other.

@@ -27,6 +27,7 @@
 #include "bench/step_demand.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
+#include "comm/node_shared.hpp"
 #include "comm/session.hpp"
 #include "io/h5_file.hpp"
 #include "runtime/cpu_mask.hpp"
@@ -70,8 +71,9 @@ std::int64_t training_bytes(const Communicator& comm, const Recipe& given) {
     if (recipe.parallel.pipeline > 1) return 0;
     const StepDemands demands(recipe);
     const bool is_one_node = comm.node_size() == comm.size();
+    const auto shared = is_one_node ? static_cast<double>(free_shared_memory_bytes()) : 0;
     const std::int64_t of_rank =
-        demands.memory_bytes(recipe, demands.of(recipe, comm.size(), is_one_node));
+        demands.memory_bytes(recipe, demands.of(recipe, comm.size(), shared));
     return of_rank * comm.node_size() +
            (comm.rank() == 0 ? demands.checkpoint_copy_bytes(recipe) : 0);
   } catch (const InputError&) {

@@ -16,6 +16,7 @@
 #include "bench/scaling_model.hpp"
 #include "config/read_recipe.hpp"
 #include "config/recipe_difference.hpp"
+#include "config/toml_text.hpp"
 
 namespace quern {
 
@@ -115,10 +116,11 @@ StepDemand demand_of(const MeasuredReduction& row, int ranks, bool rank_invarian
 
 /// May a step take another time with another value of this key?
 bool takes_time(const std::string& key) {
-  constexpr const char* kKeys[] = {"data.augment",      "network.input",    "network.layers",
-                                   "loss.type",         "optimizer.type",   "optimizer.clip",
-                                   "train.determinism", "train.precision",  "train.bf16_sums",
-                                   "train.convolution", "train.micro_block"};
+  if (key.ends_with(".name")) return false;
+  constexpr const char* kKeys[] = {"data.augment",     "network.input",   "network.layers",
+                                   "loss.type",        "optimizer.type",  "train.determinism",
+                                   "train.precision",  "train.bf16_sums", "train.convolution",
+                                   "train.micro_block"};
   return std::ranges::any_of(kKeys, [&](const char* begin) { return key.starts_with(begin); });
 }
 
@@ -185,6 +187,9 @@ void check_measured(const MeasuredStep& step, const Recipe& planned) {
   if (step.recipe->train.recompute != planned.train.recompute)
     refuse("train.recompute", step.recipe->train.recompute ? "true" : "false",
            planned.train.recompute ? "true" : "false");
+  if ((step.recipe->optimizer.clip_norm > 0) != (planned.optimizer.clip_norm > 0))
+    refuse("optimizer.clip_norm", to_toml_text(step.recipe->optimizer.clip_norm),
+           to_toml_text(planned.optimizer.clip_norm));
   const int batch = planned.global_batch(1);
   for (const RecipeDifference& difference : differences(planned, batch, *step.recipe, batch)) {
     if (takes_time(difference.key)) refuse(difference.key, difference.theirs, difference.ours);

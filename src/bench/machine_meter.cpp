@@ -9,6 +9,7 @@
 #include "bench/fma_peak.hpp"
 #include "bench/tile_peak.hpp"
 #include "runtime/binding.hpp"
+#include "runtime/cpu_mask.hpp"
 
 namespace quern {
 
@@ -20,11 +21,17 @@ int num_nodes(const Communicator& comm) {
   return static_cast<int>(hosts.size());
 }
 
+// What one rank reaches alone is limited by its own processors already; what others take is not.
+double share_of_ranks(Communicator& comm, int threads) {
+  const auto processors = static_cast<int>(allowed_cpus().size());
+  return processor_share(comm, processors > 0 ? std::min(threads, processors) : threads);
+}
+
 }  // namespace
 
 MachineMeter::MachineMeter(Communicator& comm)
     : comm_(comm),
-      processor_share_(kHostExecution ? processor_share(comm, exec_.concurrency()) : 1) {
+      processor_share_(kHostExecution ? share_of_ranks(comm, exec_.concurrency()) : 1) {
   constexpr std::int64_t kLargest = std::int64_t{512} << 20;
   const CacheSizes caches = cache_sizes(exec_.concurrency());
   const auto add = [this](std::int64_t cache, std::int64_t array) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,7 +35,7 @@ struct StageDemand {
 /// What a step asks of its ranks.
 struct StepDemand {
   int ranks = 1;
-  bool is_one_node = false;  ///< whose ranks share memory
+  bool shares_state = false;  ///< the ranks, of one node, have gradient and optimizer state once
   int global_batch = 0;
   int tensor = 1;                        ///< ranks that share each layer
   int pieces = 1;                        ///< of a batch, one after the other
@@ -64,6 +65,8 @@ struct ClusterFigures {
   double speed = 1;  ///< of a rank, where that of the measured one is 1
   /// Ranks of a node that share a core, or 1: they take turns.
   double turns = 1;
+  /// Memory that the ranks of a node can share.
+  double shared_bytes = std::numeric_limits<double>::infinity();
   double meeting_s = 2e-6;              ///< until all ranks of a node know that all are there
   double adding_bytes_per_s = 0;        ///< of a rank: partial sums that it reads and adds
   double message_s = 0;                 ///< of each message, whatever its size

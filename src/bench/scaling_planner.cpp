@@ -70,12 +70,11 @@ PlannedStep ScalingPlanner::plan_with(const Recipe& recipe, int nodes) const {
   PlannedStep step;
   step.nodes = nodes;
   const int ranks = nodes * cluster_.ranks_per_node;
-  step.demand = demands_.of(recipe, ranks, nodes == 1);
+  step.demand = demands_.of(recipe, ranks, nodes == 1 ? cluster_.shared_bytes : 0);
   step.time = predict_step(step.demand, rank_, cluster_);
   step.memory_bytes = demands_.memory_bytes(recipe, step.demand);
   if (nodes == fewest_nodes_) return step;
-  const StepDemand fewest =
-      demands_.of(recipe, fewest_nodes_ * cluster_.ranks_per_node, fewest_nodes_ == 1);
+  const StepDemand fewest = demands_.of(recipe, fewest_nodes_ * cluster_.ranks_per_node);
   step.efficiency = efficiency(step.demand, step.time, static_cast<double>(nodes) / fewest_nodes_,
                                fewest, predict_step(fewest, rank_, cluster_));
   return step;

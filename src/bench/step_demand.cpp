@@ -9,6 +9,7 @@
 #include "loss/loss.hpp"
 #include "optim/optimizer.hpp"
 #include "optim/trust_ratios.hpp"
+#include "parallel/make_reducer.hpp"
 #include "parallel/piece_sums.hpp"
 #include "parallel/tree_sum.hpp"
 #include "strategy/batch_rule.hpp"
@@ -98,12 +99,11 @@ double StepDemands::parameter_bytes(const Recipe& recipe) const {
          static_cast<double>(whole_->network().table().trained_size());
 }
 
-StepDemand StepDemands::of(const Recipe& recipe, int ranks, bool is_one_node) const {
+StepDemand StepDemands::of(const Recipe& recipe, int ranks, double shared_bytes) const {
   const GridShape grid = grid_shape_of(recipe, ranks);
   const BatchPartition partition = full_batch(recipe, grid.data);
   StepDemand demand;
   demand.ranks = ranks;
-  demand.is_one_node = is_one_node;
   demand.tensor = grid.tensor;
   demand.global_batch = partition.samples();
   demand.samples = partition.num_samples(0);
@@ -133,6 +133,9 @@ StepDemand StepDemands::of(const Recipe& recipe, int ranks, bool is_one_node) co
     if (const auto halving = make_lighter_halving(partition, demand.floats + 1, 0))
       demand.halving = halving->load;
   }
+  const SharedNeeds needs{demand.partial_sums, grid.pipeline * grid.tensor};
+  demand.shares_state = kHostExecution && shared_bytes > 0 &&
+                        shared_bytes >= wanted_shared_bytes(grid.data, demand.floats, needs);
   for (std::size_t i = 0; i < demand.stages.size(); ++i)
     demand.stages[i].memory_bytes = memory_of(recipe, demand, i);
   return demand;
@@ -167,7 +170,7 @@ std::int64_t StepDemands::memory_of(const Recipe& recipe, const StepDemand& dema
   const std::int64_t own = table.reduced_size() + Loss::kColumns;
   const int ranks = demand.data_ranks();
   // What the ranks of one node have together.
-  const std::int64_t holders = demand.is_one_node && kHostExecution ? ranks : 1;
+  const std::int64_t holders = demand.shares_state ? ranks : 1;
   const bool is_tree = demand.determinism == Determinism::rank_invariant && holders < ranks;
   const std::int64_t sharers = recipe.parallel.shard_optimizer ? ranks : holders;
   std::int64_t floats = ceil_div(table.block_size(), holders) + demand.partial_sums * own;

@@ -120,7 +120,8 @@ void add_class_weights(Keys& list) {
            {"balanced", ClassWeightsType::balanced},
            {"given", ClassWeightsType::given}},
           "How much a sample of each class counts in the loss, in training and evaluation: as much "
-          "as any other; the more, the fewer training samples its class has (samples / (classes x "
+          "as any other; the more, the fewer training samples its class has (samples / (classes "
+          "that occur x "
           "samples of the class)); or given numbers. Checkpoints keep the numbers")
       .only_with("loss.type", {"cross_entropy"})
       .left_out_when("\"none\"")

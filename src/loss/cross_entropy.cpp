@@ -56,6 +56,8 @@ void CrossEntropy::set_class_weights(const std::vector<double>& weights) {
     throw InputError("loss.class_weights: " + count_text(std::ssize(weights), "number") +
                      " for the " + count_text(shape().units(), "output") +
                      " of the network, expected one for each");
+  if (std::ranges::none_of(weights, [](double weight) { return weight > 0; }))
+    throw InputError("loss.class_weights: all numbers are 0, expected at least one above 0");
   weights_.clear();
   for (const double weight : weights) weights_.push_back(static_cast<float>(weight));
 }

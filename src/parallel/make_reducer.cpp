@@ -12,16 +12,20 @@ namespace quern {
 
 namespace {
 
-// Every rank's partial sums, the total, the parameters and two arrays of optimizer state, and as
-// much again for others. A guess on the safe side: messages only cost time.
 bool has_room(Communicator& comm, std::int64_t num_floats, const SharedNeeds& needs) {
-  const double arrays =
-      2.0 * needs.groups * (static_cast<double>(needs.partial_sums) * comm.size() + 4.0);
-  const double needed = arrays * sizeof(float) * static_cast<double>(num_floats);
-  return broadcast_value(comm, static_cast<double>(free_shared_memory_bytes())) >= needed;
+  const double room = broadcast_value(comm, static_cast<double>(free_shared_memory_bytes()));
+  return room >= wanted_shared_bytes(comm.size(), num_floats, needs);
 }
 
 }  // namespace
+
+// Every rank's partial sums, the total, the parameters and two arrays of optimizer state, and as
+// much again for others. A guess on the safe side: messages only cost time.
+double wanted_shared_bytes(int ranks, std::int64_t num_floats, const SharedNeeds& needs) {
+  const double arrays =
+      2.0 * needs.groups * (static_cast<double>(needs.partial_sums) * ranks + 4.0);
+  return arrays * sizeof(float) * static_cast<double>(num_floats);
+}
 
 std::unique_ptr<GradientReducer> make_reducer(Communicator& comm, DeviceTransport* transport,
                                               std::int64_t num_floats, SumOrder order,

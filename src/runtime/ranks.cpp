@@ -103,8 +103,8 @@ ExitCode with_kokkos(Communicator& comm, const std::function<ExitCode(Communicat
     throw AgreedError(
         comm,
         "run_on_ranks: Kokkos has been finalised in this process (expected that a program which "
-        "calls run_on_ranks several times initialises Kokkos, and MPI where it is used, itself, "
-        "before the first call)");
+        "calls run_on_ranks or run_on_ranks_of several times initialises Kokkos, and MPI where it "
+        "is used, itself, before the first call)");
   }
   const bool starts_kokkos = !Kokkos::is_initialized();
   if (starts_kokkos) bind_this_rank(comm);

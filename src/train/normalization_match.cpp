@@ -94,7 +94,7 @@ std::vector<std::string> differing_normalizations(const LoadedCheckpoint& weight
   return sentences;
 }
 
-Recipe with_normalizations_of(const LoadedCheckpoint& weights, Recipe recipe) {
+Recipe with_numbers_of(const LoadedCheckpoint& weights, Recipe recipe) {
   const std::optional<Recipe> source = recipe_of(weights);
   if (!source) return recipe;
   bool is_changed = false;
@@ -105,6 +105,12 @@ Recipe with_normalizations_of(const LoadedCheckpoint& weights, Recipe recipe) {
   };
   take(source->data.normalize, recipe.data.normalize);
   take(source->data.normalize_targets, recipe.data.normalize_targets);
+  const ClassWeightsSpec& weights_of_theirs = source->loss.class_weights;
+  if (recipe.loss.class_weights.type == ClassWeightsType::balanced &&
+      weights_of_theirs.type == ClassWeightsType::given) {
+    recipe.loss.class_weights = weights_of_theirs;
+    is_changed = true;
+  }
   return is_changed ? parse_recipe(to_toml(recipe), weights.path().string()) : recipe;
 }
 

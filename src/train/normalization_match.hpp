@@ -17,8 +17,9 @@ namespace quern {
 std::vector<std::string> differing_normalizations(const LoadedCheckpoint& weights,
                                                   const Recipe& recipe);
 
-/// `recipe`, and where data.normalize or data.normalize_targets is "dataset", the numbers that the
-/// recipe of `weights` has, if it has some. InputError where these do not fit the network.
-Recipe with_normalizations_of(const LoadedCheckpoint& weights, Recipe recipe);
+/// `recipe`, and where data.normalize or data.normalize_targets is "dataset", or loss.class_weights
+/// "balanced", the numbers that the recipe of `weights` has, if it has some. InputError where these
+/// do not fit the network.
+Recipe with_numbers_of(const LoadedCheckpoint& weights, Recipe recipe);
 
 }  // namespace quern

@@ -121,7 +121,7 @@ class PlanTest(training.TrainingTest):
         done = self.plan("--nodes", "1", "--site", "fast", "--ranks-per-node", str(ranks), bench=(), ranks=ranks)
         self.assertEqual(set(done.codes), {2}, done)
         self.assertEqual(len(done.errors()), 1, done)
-        self.assertIn(f"--site: {ranks} ranks share fewer processors here", done.err)
+        self.assertIn(f"--site: {ranks} ranks with 1 thread each are more than the processors here", done.err)
 
     def test_one_rank_is_measured_now(self):
         before = training.tree(self.folder)

@@ -107,6 +107,7 @@ class ClassWeightsTest(training.TrainingTest):
                 ("loss.class_weights={type = 'given'}", "loss.class_weights.values: missing"),
                 ("loss.class_weights={type = 'given', values = [1, 2]}",
                  "loss.class_weights: 2 numbers for the 10 outputs of the network, expected one for each"),
+                (f"loss.class_weights={{type = 'given', values = {[0] * 10}}}", "all numbers are 0"),
                 ("loss.class_weights={type = 'given', values = [1, -2]}", "expected"),
                 ("loss.class_weights={type = 'balanced', values = [1]}", 'applies only to loss.class_weights.type = "given"'),
         ):
@@ -120,6 +121,16 @@ class ClassWeightsTest(training.TrainingTest):
         self.assertEqual(done.code, 2, done)
         self.assertIn('loss.class_weights = "balanced" does not say by which numbers', done.err)
         self.assertIn("values=[...]", done.err)
+        done = self.quern("import", "w.safetensors", "--recipe", "mlp.toml", "--set",
+                          "loss.class_weights={type='given', values=[1, 2]}", "--out", "ckpt-0000000000.h5")
+        self.assertEqual(done.code, 2, done)
+        self.assertIn("loss.class_weights: 2 numbers for the 10 outputs", done.err)
+        self.train("mlp", "balanced", BALANCED, "train.epochs=1")
+        done = self.quern("import", "balanced", "--recipe", "mlp.toml", "--set", BALANCED, "--out", "ckpt-0000000000.h5")
+        self.assertEqual(done.code, 0, done)
+        losses = [json.loads(self.quern("evaluate", run, "--data", "test", "--json").out)["loss"]
+                  for run in ("balanced", "ckpt-0000000000.h5")]
+        self.assertEqual(losses[0], losses[1])
 
 
 if __name__ == "__main__":

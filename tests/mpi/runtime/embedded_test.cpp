@@ -5,7 +5,6 @@
 #include <Kokkos_Core.hpp>
 
 #include "comm/agree.hpp"
-#include "comm/session.hpp"
 #include "runtime/ranks.hpp"
 #include "support/world.hpp"
 
@@ -37,11 +36,6 @@ TEST(RunOnRanks, MayBeCalledAgainAfterAnError) {
   };
   EXPECT_EQ(run_on_ranks(fail), ExitCode::bad_input);
   EXPECT_EQ(run_on_ranks([](Communicator&) { return ExitCode::done; }), ExitCode::done);
-}
-
-TEST(RunOnRanks, TakesNoCommunicatorWithoutMpi) {
-  if (built_with_mpi()) return;  // mpi.runtime.some_ranks
-  EXPECT_EQ(run_on_ranks_of(0, [](Communicator&) { return ExitCode::done; }), ExitCode::bad_input);
 }
 
 }  // namespace quern::test

@@ -6,8 +6,10 @@
 #include <cmath>
 #include <limits>
 
+#include "comm/agree.hpp"
 #include "comm/serial/communicator.hpp"
 #include "support/expect_error.hpp"
+#include "support/failing_transport.hpp"
 #include "support/train_samples.hpp"
 
 namespace quern::test {
@@ -35,6 +37,29 @@ TEST(TrainingStep, CountsStepsOfAnEpoch) {
       seen += step.batch().samples();
     }
     EXPECT_EQ(seen, count);
+  }
+}
+
+TEST(TrainingStep, LooksAtExchangesBeforeTheQueueOfADeviceIsFull) {
+  SerialCommunicator comm;
+  const Samples samples = image_samples(1000, kImage, 5);
+  const Recipe recipe = image_recipe(1);
+  for (const bool fails : {false, true}) {
+    FailingTransport transport(comm, fails ? 2 : 100);
+    Model model(recipe);
+    TrainingStep step(recipe, comm, model, samples, &transport);
+    const int looks_before = transport.looks_left();
+    int steps = 0;
+    const auto run = [&] {
+      for (; steps < 1000; ++steps) step.enqueue(ExecSpace(), false);
+    };
+    if (fails) {
+      EXPECT_THROW(run(), AgreedError);
+      EXPECT_LT(steps, 400);
+    } else {
+      run();
+      EXPECT_LT(transport.looks_left(), looks_before - 5);
+    }
   }
 }
 

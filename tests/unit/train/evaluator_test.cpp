@@ -7,7 +7,7 @@
 
 #include "comm/agree.hpp"
 #include "comm/serial/communicator.hpp"
-#include "runtime/host_staged_transport.hpp"
+#include "support/failing_transport.hpp"
 #include "support/train_samples.hpp"
 
 namespace quern::test {
@@ -72,23 +72,6 @@ TEST(Evaluator, EverySampleCountsOnceWhateverTheBatch) {
     }
   }
 }
-
-namespace {
-
-// Fails some time after the beginning.
-class FailingTransport final : public HostStagedTransport {
- public:
-  FailingTransport(Communicator& comm, int looks) : HostStagedTransport(comm), looks_left_(looks) {}
-  void check() override {
-    if (looks_left_-- == 0) throw Error("the network is down");
-  }
-  int looks_left() const { return looks_left_; }
-
- private:
-  int looks_left_;
-};
-
-}  // namespace
 
 TEST(Evaluator, LooksAtExchangesBeforeTheQueueOfADeviceIsFull) {
   SerialCommunicator comm;
