@@ -27,19 +27,15 @@ namespace {
 
 constexpr std::size_t kMaxObjects = 100000;  // links in a circle would never end
 
-enum class Locking { off, best_effort };
-
-// Locks fail on some parallel file systems. Readers do not need them: files are complete when they
-// get their name.
-H5Handle access_properties(Locking locking) {
+// Without locks: they fail on some file systems, with errors of which HDF5 overlooks one. Nobody
+// needs them: files are complete when they get their name, and are written under one of their own.
+H5Handle access_properties() {
   H5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   bool good = access.valid() &&
               H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0 &&
               H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG) >= 0;
 #if H5_VERSION_GE(1, 10, 7)
-  good = good && H5Pset_file_locking(access.get(), locking == Locking::best_effort, true) >= 0;
-#else
-  static_cast<void>(locking);
+  good = good && H5Pset_file_locking(access.get(), false, true) >= 0;
 #endif
   if (!good) throw Error("cannot set up HDF5 file access: " + h5_reason());
   return access;
@@ -57,7 +53,7 @@ std::string hdf5_version() {
 
 H5File H5File::create(const std::filesystem::path& path) {
   h5_silence();
-  const H5Handle access = access_properties(Locking::best_effort);
+  const H5Handle access = access_properties();
   const H5Handle properties = h5_without_times(H5P_FILE_CREATE);
   const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, properties.get(), access.get());
   if (id < 0) {
@@ -83,7 +79,7 @@ H5File H5File::open_read(const std::filesystem::path& path) {
     throw_system_failure(reason, cannot_read);
     throw InputError(fmt::format("{}: {}", cannot_read, std::strerror(reason)));
   }
-  const H5Handle access = access_properties(Locking::off);
+  const H5Handle access = access_properties();
   const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get());
   if (id < 0) {
     throw_system_failure(h5_system_failure(), cannot_read);

@@ -4,10 +4,12 @@
 // With $QUERN_TEST_NO_LINKS: no file gets a second name, as on some file systems.
 // With $QUERN_TEST_FAIL_READ: a read of at least $QUERN_TEST_FAIL_BYTES of a file with that text in
 // its path fails as on a broken disk, once, when there is a file $QUERN_TEST_FAIL_ONCE; it removes
-// that. A rank that waits for others sleeps instead of trying again and again: tests have many more
-// ranks than processors.
+// that. With $QUERN_TEST_FAIL_CALL, a name like flock, every such call for a path with the text
+// $QUERN_TEST_FAIL_PATH in it fails with $QUERN_TEST_FAIL_ERRNO. A rank that waits for others
+// sleeps instead of trying again and again: tests have many more ranks than processors.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -44,16 +46,29 @@ void note(const char* path) {
   close(descriptor);
 }
 
+std::string path_of(int descriptor) {
+  char path[4096] = {};
+  const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+  return readlink(link.c_str(), path, sizeof path - 1) < 0 ? "" : path;
+}
+
+bool refuses(const char* call, const std::string& path) {
+  const char* failing = std::getenv("QUERN_TEST_FAIL_CALL");
+  const char* text = std::getenv("QUERN_TEST_FAIL_PATH");
+  const char* reason = std::getenv("QUERN_TEST_FAIL_ERRNO");
+  if (!failing || !text || !reason || std::strcmp(failing, call) != 0) return false;
+  if (path.find(text) == std::string::npos) return false;
+  errno = std::atoi(reason);
+  return true;
+}
+
 bool is_to_fail(int descriptor, std::size_t bytes) {
   const char* text = std::getenv("QUERN_TEST_FAIL_READ");
   const char* once = std::getenv("QUERN_TEST_FAIL_ONCE");
   const char* least = std::getenv("QUERN_TEST_FAIL_BYTES");
   if (!text || !once || (least && bytes < std::strtoul(least, nullptr, 10))) return false;
   if (access(once, F_OK) != 0) return false;
-  char path[4096] = {};
-  const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
-  if (readlink(link.c_str(), path, sizeof path - 1) < 0 || !std::strstr(path, text)) return false;
-  return unlink(once) == 0;
+  return path_of(descriptor).find(text) != std::string::npos && unlink(once) == 0;
 }
 
 ssize_t read_or_fail(const char* name, int descriptor, void* bytes, std::size_t count,
@@ -126,6 +141,11 @@ int link(const char* from, const char* to) {
     return next<int (*)(const char*, const char*)>("link")(from, to);
   errno = EPERM;
   return -1;
+}
+
+int flock(int descriptor, int operation) {
+  if (refuses("flock", path_of(descriptor))) return -1;
+  return next<int (*)(int, int)>("flock")(descriptor, operation);
 }
 
 // What Open MPI does between two looks, with mpi_yield_when_idle.
