@@ -67,6 +67,18 @@ void refuse_other_data(const RunIdentity& ours, const LoadedCheckpoint& start, c
                    ", or the old data");
 }
 
+// An epoch in progress counts: weights of a part of it are not those of the end of the one before.
+void refuse_fewer_epochs(int epochs, const TrainingProgress& at,
+                         const std::filesystem::path& checkpoint) {
+  const bool is_amid = at.cursor > 0;
+  const std::int64_t least = at.epoch + (is_amid ? 1 : 0);
+  if (epochs >= least) return;
+  throw InputError("train.epochs is " + std::to_string(epochs) + ", but '" + checkpoint.string() +
+                   "' has trained " + std::to_string(at.epoch) + " already" +
+                   (is_amid ? " and a part of the next" : "") + " (expected at least " +
+                   std::to_string(least) + ", or another --run-dir)");
+}
+
 // What a finished run has left, its metrics, must not go for a training that nobody asked for.
 void refuse_lost_checkpoints(const RunFolder& folder) {
   if (const auto best = best_checkpoint_of(folder.checkpoints())) {
@@ -216,13 +228,9 @@ StartingPoint find_starting_point(const std::string& resume, const RunFolder& fo
                    folder);
   if (!start) return found;
   found.changes = changes_from(*start, run, remedy);
-  const std::int64_t trained = start->state().progress.epoch;
-  if (trained > run.recipe.train.epochs) {
-    throw InputError("train.epochs is " + std::to_string(run.recipe.train.epochs) + ", but '" +
-                     start->path().string() + "' has trained " + std::to_string(trained) +
-                     " already (expected at least as many, or another --run-dir)");
-  }
-  if (trained == run.recipe.train.epochs && !found.changes.empty())
+  const TrainingProgress& at = start->state().progress;
+  refuse_fewer_epochs(run.recipe.train.epochs, at, start->path());
+  if (at.epoch == run.recipe.train.epochs && !found.changes.empty())
     refuse_change_of_finished_run(found.changes.front().key, "more train.epochs");
   refuse_other_data(run, *start, remedy);
   return found;

@@ -233,7 +233,9 @@ std::optional<AgreedError> Trainer::evaluate() {
 
 bool Trainer::is_out_of_patience() const {
   const int patience = recipe_.train.patience;
-  return evaluator_ && patience > 0 && is_evaluated(recipe_.train, progress_.epoch) &&
+  // An epoch that has begun is trained to its end, also where the recipe has less patience now.
+  return evaluator_ && patience > 0 && progress_.cursor == 0 &&
+         is_evaluated(recipe_.train, progress_.epoch) &&
          progress_.epoch - std::max(best_.epoch, judged_from_) >= patience;
 }
 

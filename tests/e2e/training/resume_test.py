@@ -237,6 +237,39 @@ class ResumeTest(training.TrainingTest):
         self.train("mlp", "run", "train.epochs=5", ranks=3)
         self.assert_same_run("run", "whole")
 
+    def stop_in_epoch(self, name, epoch, *sets):
+        """Stops a run amid this epoch, and leaves a checkpoint of its second step."""
+        step = (epoch - 1) * STEPS_PER_EPOCH + 2
+        self.train("mlp", name, *sets, f"train.epochs={epoch}", f"checkpoint.every_steps={step}", "checkpoint.every_epochs=0")
+        training.checkpoint_file(self.folder / name, epoch * STEPS_PER_EPOCH).unlink()
+        (self.folder / name / "DONE").unlink()
+        self.assertEqual(checkpoint_steps(self.folder / name), [step])
+
+    def test_fewer_epochs_than_were_begun(self):
+        """They would end with the weights of a part of an epoch."""
+        self.stop_in_epoch("run", 3)
+        before = tree(self.folder / "run")
+        for epochs in (1, 2):
+            done = self.train("mlp", "run", f"train.epochs={epochs}", ranks=2, expected=2)
+            self.assertEqual(len(done.errors()), 1, done)
+            self.assertIn(f"train.epochs is {epochs}, but 'run/checkpoints/ckpt-0000000028.h5' has trained 2 already and a "
+                          "part of the next (expected at least 3, or another --run-dir)", done.errors()[0])
+            self.assertEqual(tree(self.folder / "run"), before)
+        self.train("mlp", "run", ranks=2)
+        self.train("mlp", "whole")
+        self.assert_same_run("run", "whole")
+        done = self.train("mlp", "run", "train.epochs=2", expected=2)
+        self.assertIn("has trained 3 already (expected at least 3,", done.errors()[0])
+
+    def test_less_patience_than_was_needed_already(self):
+        """The epoch in progress is trained to its end."""
+        sets = ("optimizer.lr=1e-20", "optimizer.schedule=\"constant\"")  # no evaluation is better than the first
+        self.stop_in_epoch("run", 4, *sets)
+        done = self.train("mlp", "run", *sets, "train.epochs=9", "train.patience=2")
+        self.assertIn("no lower test loss for 2 epochs", done.out)
+        self.train("mlp", "whole", *sets, "train.epochs=4")
+        self.assert_same_run("run", "whole")
+
     def test_done_is_gone_while_training_goes_on(self):
         self.train("mlp", "run")
         run = self.start("mlp", "run", *SLOW, ranks=2)
