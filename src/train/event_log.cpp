@@ -4,9 +4,12 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <utility>
 
+#include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/version.hpp"
+#include "io/pending_file.hpp"
 
 namespace quern {
 
@@ -100,9 +103,20 @@ void EventLog::write(const Line& line) {
   // Texts of the system may be of any encoding.
   stream_ << line.json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n'
           << std::flush;
-  if (stream_ || has_failed_) return;
-  has_failed_ = true;
-  log::warn("cannot write '" + path_.string() + "': events of this run are missing there");
+  if (!stream_) warn_once("cannot write '" + path_.string() + "'");
+}
+
+void EventLog::sync() {
+  try {
+    sync_path(path_);
+  } catch (const Error& problem) {
+    warn_once(problem.what());
+  }
+}
+
+void EventLog::warn_once(const std::string& problem) {
+  if (std::exchange(has_failed_, true)) return;
+  log::warn(problem + ": events of this run are missing there");
 }
 
 }  // namespace quern

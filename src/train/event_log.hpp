@@ -24,7 +24,7 @@ struct TrainingStart {
 };
 
 /// Appends to the file and never takes a line back: steps that are done again after a kill have
-/// happened twice. A line that cannot be written is reported once, and the run goes on without.
+/// happened twice. Lines that cannot be written are reported once, and the run goes on without.
 class EventLog {
  public:
   explicit EventLog(std::filesystem::path file);
@@ -37,10 +37,13 @@ class EventLog {
   /// A failure of which all ranks know.
   void failed(const TrainingProgress& at, const std::string& text);
   void finished(const TrainingProgress& at, const std::string& model_hash);
+  /// Forces the lines to the disk.
+  void sync();
 
  private:
   struct Line;
   void write(const Line& line);
+  void warn_once(const std::string& problem);
 
   std::filesystem::path path_;
   std::ofstream stream_;

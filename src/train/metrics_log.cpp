@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
@@ -107,6 +108,11 @@ void MetricsLog::write(const MetricsRecord& record) {
   }
   stream_ << line.dump() << '\n' << std::flush;
   if (!stream_) throw Error("cannot write '" + path_.string() + "' (is the disk full?)");
+}
+
+void MetricsLog::sync() const {
+  std::error_code unreadable;
+  if (std::filesystem::exists(path_, unreadable) || unreadable) sync_path(path_);
 }
 
 }  // namespace quern

@@ -37,6 +37,9 @@ class MetricsLog {
   MetricsLog(const std::filesystem::path& file, std::int64_t steps, std::int64_t epochs);
   /// Throws Error when the line cannot be written.
   void write(const MetricsRecord& record);
+  /// Forces the lines to the disk. Throws Error when it fails. A file that somebody has removed is
+  /// no reason to end a training.
+  void sync() const;
 
  private:
   std::filesystem::path path_;

@@ -57,9 +57,9 @@ void RunCheckpoints::check_room() const {
   check_memory(bytes, "the copy of model and optimizer state that checkpoints are written from");
 }
 
-void RunCheckpoints::open(const TrainingProgress& at, const BestEvaluation& best, EventLog& events,
+void RunCheckpoints::open(const TrainingProgress& at, const BestEvaluation& best, RunReport& report,
                           const RunLock* lock, std::vector<std::filesystem::path> damaged) {
-  events_ = &events;
+  report_ = &report;
   lock_ = lock;
   writer_.emplace(folder_.checkpoints(), recipe_.checkpoint.keep, std::move(damaged));
   if (!recipe_.checkpoint.keep_best || restore_best_checkpoint(folder_.checkpoints(), best)) return;
@@ -111,7 +111,7 @@ void RunCheckpoints::finish(const TrainingProgress& at, const BestEvaluation& be
       if (!bad_weights_.empty()) throw UnusableError(bad_weights_);
       if (snapshot) write_file(*snapshot, at, best);
     } catch (const UnusableError& error) {
-      events_->failed(at, error.what());
+      report_->events().failed(at, error.what());
       throw;
     }
   });
@@ -175,10 +175,12 @@ void RunCheckpoints::write_file(Snapshot& snapshot, const TrainingProgress& at,
                            train_.data_hash, utc_timestamp()};
   snapshot.state.class_names = train_.class_names;
   snapshot.state.input = train_.input_name();
+  // A checkpoint that outlives its machine must not be ahead of the lines about its steps.
+  report_->sync_files();
   const Stopwatch writing;
   const std::filesystem::path file = writer_->write(snapshot.state, [this] { check_folder(); });
   if (is_to_be_best(at, best)) name_best_checkpoint(file);
-  events_->wrote_checkpoint(at, file, writing.seconds());
+  report_->events().wrote_checkpoint(at, file, writing.seconds());
 }
 
 }  // namespace quern

@@ -17,8 +17,8 @@
 #include "spec/recipe.hpp"
 #include "spec/training_progress.hpp"
 #include "strategy/training_step.hpp"
-#include "train/event_log.hpp"
 #include "train/run_folder.hpp"
+#include "train/run_report.hpp"
 #include "train/samples.hpp"
 #include "train/snapshot.hpp"
 
@@ -36,9 +36,9 @@ class RunCheckpoints {
   /// Rank 0's: is there memory for the copy that a checkpoint is written from? Error.
   void check_room() const;
 
-  /// Rank 0's, before the others are called. `at`, `best`: where the run goes on. `events` must
+  /// Rank 0's, before the others are called. `at`, `best`: where the run goes on. `report` must
   /// outlive it; `lock`, `damaged`: see Trainer::run.
-  void open(const TrainingProgress& at, const BestEvaluation& best, EventLog& events,
+  void open(const TrainingProgress& at, const BestEvaluation& best, RunReport& report,
             const RunLock* lock, std::vector<std::filesystem::path> damaged);
 
   /// Rank 0's: the step of the newest one in the run folder; -1: none.
@@ -104,7 +104,7 @@ class RunCheckpoints {
   std::string bad_weights_;
   std::vector<RecipeChange> earlier_changes_;
   std::vector<RecipeChange> new_changes_;
-  EventLog* events_ = nullptr;
+  RunReport* report_ = nullptr;
   const RunLock* lock_ = nullptr;
   Stopwatch since_folder_check_;
   std::optional<CheckpointWriter> writer_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "comm/exchange.hpp"
+#include "io/pending_file.hpp"
 #include "train/report_text.hpp"
 
 namespace quern {
@@ -13,6 +14,7 @@ void RunReport::open(const RunFolder& folder, const TrainingProgress& at,
   total_steps_ = total_steps;
   out_.emplace(Output{MetricsLog(folder.metrics_file(), at.step, at.epoch),
                       EventLog(folder.events_file()), Progress(true, at.step, total_steps)});
+  sync_path(folder.path());  // their names
 }
 
 void RunReport::started(const TrainingProgress& at, int threads,
@@ -24,6 +26,11 @@ void RunReport::started(const TrainingProgress& at, int threads,
                       .test_data = test_data_};
   for (int rank = 0; rank < comm_.size(); ++rank) start.hosts.push_back(comm_.host(rank));
   out_->events.started(at, start);
+}
+
+void RunReport::sync_files() {
+  out_->metrics.sync();
+  out_->events.sync();
 }
 
 void RunReport::begin_training() {
@@ -134,6 +141,7 @@ void RunReport::stopped(const TrainingProgress& at, const std::string& reason,
                         const std::string& text) {
   if (!out_) return;
   out_->events.stopped(at, reason);
+  out_->events.sync();
   out_->bar.line(text);
 }
 
@@ -141,6 +149,7 @@ void RunReport::failed(const TrainingProgress& at, const std::string& text) {
   if (!out_) return;
   out_->bar.finish();
   out_->events.failed(at, text);
+  out_->events.sync();
 }
 
 void RunReport::finish_lines() {
@@ -149,6 +158,7 @@ void RunReport::finish_lines() {
 
 void RunReport::finished(const TrainingProgress& at, const std::string& model_hash) {
   out_->events.finished(at, model_hash);
+  out_->events.sync();
 }
 
 MetricsRecord RunReport::record(const char* kind, const TrainingProgress& at, std::int64_t epoch,

@@ -34,6 +34,8 @@ class RunReport {
   void open(const RunFolder& folder, const TrainingProgress& at, std::int64_t total_steps);
   /// Rank 0's, after open().
   EventLog& events() { return out_->events; }
+  /// Rank 0's: what the files say stays when the machine loses power. Error when it cannot.
+  void sync_files();
   /// Rank 0's: training begins, with so many threads of a rank and these settings otherwise than
   /// the checkpoint's.
   void started(const TrainingProgress& at, int threads, const std::vector<RecipeChange>& changes);

@@ -116,7 +116,7 @@ void Trainer::open_outputs(const RunLock* lock, std::vector<std::filesystem::pat
   run_on_root(comm_, [&] {
     folder_.create(to_toml(recipe_));
     report_.open(folder_, progress_, total_steps());
-    checkpoints_.open(progress_, best_, report_.events(), lock, std::move(damaged));
+    checkpoints_.open(progress_, best_, report_, lock, std::move(damaged));
     report_.started(progress_, exec_.concurrency(), checkpoints_.new_changes());
   });
   report_.begin_training();

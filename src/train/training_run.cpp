@@ -24,6 +24,7 @@
 #include "train/initial_weights.hpp"
 #include "train/input_match.hpp"
 #include "train/load_recipe.hpp"
+#include "train/lost_metrics.hpp"
 #include "train/normalization.hpp"
 #include "train/normalization_match.hpp"
 #include "train/recipe_check.hpp"
@@ -246,6 +247,8 @@ ExitCode TrainingRun::Parts::train() {
     lock.emplace(folder_);
     find_start_again();
     if (!start_.checkpoint) tell_of_lost_steps(folder_);
+    if (start_.checkpoint && start_.is_in_folder)
+      warn_unless_empty(lost_metrics_text(folder_, start_.checkpoint->state()));
   });
   if (broadcast_value(comm_, start_.checkpoint.has_value())) {
     std::optional<LoadedCheckpoint>& start = start_.checkpoint;

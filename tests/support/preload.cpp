@@ -156,6 +156,7 @@ int sched_yield() {
 
 int fsync(int descriptor) {
   using Clock = std::chrono::steady_clock;
+  if (refuses("fsync", path_of(descriptor))) return -1;
   const auto begin = Clock::now();
   const int status = next<int (*)(int)>("fsync")(descriptor);
   if (const char* least = std::getenv("QUERN_TEST_SYNC_MS")) {

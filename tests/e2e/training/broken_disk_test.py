@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A read that the system refuses (a disk, a file server) ends a run with status 1, which a job tries again: nothing
 was wrong with the file."""
+import errno
 import sys
 from pathlib import Path
 
@@ -85,6 +86,20 @@ class BrokenDiskTest(training.TrainingTest):
         self.assertIn(SAID, listed.out)
         self.assertNotIn("damaged", listed.out)
         self.assertIn(newest, self.train("wide", "run", "train.epochs=3").err)
+
+    def test_lines_are_on_the_disk_before_a_checkpoint(self):
+        """Else a machine that loses power leaves a run that goes on, with holes for good."""
+        def train(text, expected):
+            env = {"LD_PRELOAD": str(PRELOAD), "QUERN_TEST_FAIL_CALL": "fsync", "QUERN_TEST_FAIL_PATH": text,
+                   "QUERN_TEST_FAIL_ERRNO": str(errno.EIO)}
+            return self.train("mlp", "run", env=env, expected=expected)
+
+        done = train("/metrics.jsonl", 1)
+        self.assertIn("cannot sync 'run/metrics.jsonl' to disk: Input/output error", done.err)
+        self.assertEqual(checkpoint_steps(self.folder / "run"), [])
+        done = train("/events.jsonl", 0)
+        self.assertEqual(done.err.count("cannot sync 'run/events.jsonl' to disk: Input/output error: events of this run are "
+                                        "missing there"), 1, done)
 
     def test_files_from_elsewhere(self):
         images = training.data_folder() / "train-images"

@@ -380,6 +380,38 @@ class ResumeTest(training.TrainingTest):
         for line in (folder / "metrics.jsonl").read_text().splitlines():
             json.loads(line)
 
+    def test_metrics_that_were_lost_are_told_of(self):
+        """Once, by the start that goes on behind them; the training is as without."""
+        self.train("mlp", "whole")
+        self.stop_in_epoch("first", 3)
+        text = (self.folder / "first" / "metrics.jsonl").read_text()
+        upto = text[:text.index('"step":29')]
+        for name, kept, missing in (("none", None, "step 28"), ("empty", "", "step 28"), ("half", upto[:len(upto) // 2], "step 28"),
+                                    ("torn", text[:text.index('"step":28') + 1], "step 28"), ("all", text, "")):
+            with self.subTest(kept=name):
+                shutil.copytree(self.folder / "first", self.folder / name)
+                file = self.folder / name / "metrics.jsonl"
+                file.unlink() if kept is None else file.write_text(kept)
+                for warned in (1 if missing else 0, 0):
+                    done = self.train("mlp", name, ranks=2)
+                    self.assertEqual(done.err.count("warning: "), warned, done)
+                    self.assertIn(f"metrics.jsonl' has no line of {missing}, expected all until step 28, where the run goes on"
+                                  if warned else "", done.err)
+                self.assertEqual(self.hash(name), self.hash("whole"))
+
+    def test_metrics_that_were_never_written_are_not_missing(self):
+        self.train("mlp", "run", "train.log_every_steps=0", "train.epochs=1")
+        self.assertNotIn("warning", self.train("mlp", "run", "train.epochs=2").err)
+        self.assertNotIn("warning", self.train("mlp", "run", "train.log_every_steps=1000").err)
+        (self.folder / "run" / "metrics.jsonl").write_text("")
+        done = self.train("mlp", "run", "train.epochs=4")
+        self.assertIn("metrics.jsonl' has no line of epoch 3", done.err)
+        # Of a run that began with the checkpoint of another one.
+        file = training.checkpoint_file(self.folder / "run", 3 * STEPS_PER_EPOCH)
+        done = self.quern(*self.train_arguments("mlp", "other", ["train.epochs=4"]), "--resume", file)
+        self.assertNotIn("warning", done.err)
+        self.assertNotIn("warning", self.train("mlp", "other", "train.epochs=5").err)
+
 
 if __name__ == "__main__":
     training.main()
