@@ -61,7 +61,8 @@ bool is_beaten_by(const CheckpointState& older, const CheckpointState& newer) {
 }
 
 // It may be all that somebody has left of other weights.
-void set_aside(const fs::path& file) {
+void set_aside(const fs::path& file, const std::function<void()>& check) {
+  if (check) check();
   const fs::path old = file.parent_path() / "best-old.h5";
   std::error_code error;
   fs::rename(file, old, error);
@@ -82,7 +83,7 @@ std::optional<fs::path> best_checkpoint_of(const fs::path& folder) {
   return file;
 }
 
-void name_best_checkpoint(const fs::path& checkpoint) {
+void name_best_checkpoint(const fs::path& checkpoint, const std::function<void()>& check) {
   const fs::path best = checkpoint.parent_path() / kBestCheckpointName;
   std::error_code absent;
   if (fs::equivalent(checkpoint, best, absent)) return;
@@ -92,18 +93,19 @@ void name_best_checkpoint(const fs::path& checkpoint) {
     fs::remove(pending.temporary(), ignored);  // of a process that had this number
     if (::link(checkpoint.c_str(), pending.temporary().c_str()) != 0)
       fs::copy_file(checkpoint, pending.temporary());
-    pending.commit();
+    pending.commit(check);
   } catch (const std::exception& problem) {
     throw Error(fmt::format("cannot name the checkpoint '{}' '{}' too: {}", checkpoint.string(),
                             kBestCheckpointName, problem.what()));
   }
 }
 
-bool restore_best_checkpoint(const fs::path& folder, const BestEvaluation& best) {
+bool restore_best_checkpoint(const fs::path& folder, const BestEvaluation& best,
+                             const std::function<void()>& check) {
   const fs::path file = folder / kBestCheckpointName;
   std::error_code error;
   if (best.epoch == 0) {
-    if (fs::exists(file, error)) set_aside(file);
+    if (fs::exists(file, error)) set_aside(file, check);
     return true;
   }
   const std::optional<CheckpointState> named = read_good(file);
@@ -112,8 +114,8 @@ bool restore_best_checkpoint(const fs::path& folder, const BestEvaluation& best)
   const std::optional<CheckpointState> right = read_good(checkpoint);
   const bool has_right = is_of(right, best);
   const bool is_earlier = named && has_right && is_beaten_by(*named, *right);
-  if (fs::exists(file, error) && !is_earlier) set_aside(file);
-  if (has_right) name_best_checkpoint(checkpoint);
+  if (fs::exists(file, error) && !is_earlier) set_aside(file, check);
+  if (has_right) name_best_checkpoint(checkpoint, check);
   return has_right;
 }
 

@@ -121,12 +121,11 @@ void write_content(const fs::path& path, const CheckpointState& state) {
 }
 
 void write_whole(const fs::path& path, const CheckpointState& state,
-                 const std::function<void()>& before_it_appears = {}) {
+                 const std::function<void()>& check = {}) {
   require_free_space(path.has_parent_path() ? path.parent_path() : ".", estimated_bytes(state));
   PendingFile pending(path);
   write_content(pending.temporary(), state);
-  if (before_it_appears) before_it_appears();
-  pending.commit();
+  pending.commit(check);
 }
 
 std::string cannot_write(const fs::path& path, const std::exception& problem) {
@@ -146,11 +145,11 @@ void write_checkpoint_file(const fs::path& path, const CheckpointState& state) {
 }
 
 fs::path write_checkpoint(const fs::path& folder, const CheckpointState& state,
-                          const std::function<void()>& before_it_appears) {
+                          const std::function<void()>& check) {
   const fs::path path = folder / checkpoint_name(state.progress.step);
   try {
     make_folder(folder);
-    write_whole(path, state, before_it_appears);
+    write_whole(path, state, check);
   } catch (const std::exception& problem) {
     throw Error(cannot_write(path, problem) + " (older checkpoints are intact)");
   }
@@ -164,10 +163,10 @@ CheckpointWriter::CheckpointWriter(fs::path folder, int keep, std::vector<fs::pa
   remove_stale_temporaries(folder_);
 }
 
-fs::path CheckpointWriter::write(const CheckpointState& state,
-                                 const std::function<void()>& before_it_appears) {
-  fs::path path = write_checkpoint(folder_, state, before_it_appears);
+fs::path CheckpointWriter::write(const CheckpointState& state, const std::function<void()>& check) {
+  fs::path path = write_checkpoint(folder_, state, check);
   std::erase(damaged_, path);  // it was, until now
+  if (check) check();
   keep_newest(path, keep_, damaged_);
   return path;
 }

@@ -14,11 +14,11 @@ namespace quern {
 /// Writes folder/ckpt-<step>.h5: under a temporary name, flushed, forced to the disk, renamed, the
 /// folder forced to the disk. Replaces a checkpoint of the same step. Makes the folder when it does
 /// not exist. Throws Error when it cannot be written (no space, not writable): the temporary file
-/// is gone then and older checkpoints are as they were, also when `before_it_appears`, called just
-/// before the renaming, throws. Returns the path.
+/// is gone then and older checkpoints are as they were, also when `check`, called just before the
+/// renaming, throws. Returns the path.
 std::filesystem::path write_checkpoint(const std::filesystem::path& folder,
                                        const CheckpointState& state,
-                                       const std::function<void()>& before_it_appears = {});
+                                       const std::function<void()>& check = {});
 
 /// The same into the file `path`, of any name; its folder must exist. InputError where it does not
 /// let anybody write.
@@ -33,9 +33,9 @@ class CheckpointWriter {
   CheckpointWriter(std::filesystem::path folder, int keep,
                    std::vector<std::filesystem::path> damaged = {});
 
-  /// write_checkpoint, then keep_newest.
+  /// write_checkpoint, then keep_newest, with `check` before each.
   std::filesystem::path write(const CheckpointState& state,
-                              const std::function<void()>& before_it_appears = {});
+                              const std::function<void()>& check = {});
 
  private:
   std::filesystem::path folder_;

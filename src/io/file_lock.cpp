@@ -146,7 +146,7 @@ FileLock::~FileLock() {
 }
 
 void FileLock::remove_new_file() {
-  if (is_new_file_) ::unlink(path_.c_str());
+  if (is_new_file_ && file_there().is_ours) ::unlink(path_.c_str());
 }
 
 }  // namespace quern

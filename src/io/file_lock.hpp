@@ -32,7 +32,8 @@ class FileLock {
   /// where nobody does.
   std::string new_holder() const;
 
-  /// Removes the file, if acquire() has made it. Whoever waits for the lock then makes another.
+  /// Removes the file, if acquire() has made it and nobody another one since. Whoever waits for the
+  /// lock then makes another.
   void remove_new_file();
 
  private:

@@ -38,11 +38,11 @@ void OutputFile::write(std::string_view bytes) {
   if (!stream_) fail();
 }
 
-void OutputFile::finish() {
+void OutputFile::finish(const std::function<void()>& check) {
   errno = 0;
   stream_.close();
   if (!stream_) fail();
-  if (pending_) pending_->commit();
+  if (pending_) pending_->commit(check);
 }
 
 // errno as the failed call left it.
@@ -51,10 +51,11 @@ void OutputFile::fail() const {
               "': " + (errno != 0 ? std::generic_category().message(errno) : "unknown cause"));
 }
 
-void write_whole_file(const fs::path& path, std::string_view bytes) {
+void write_whole_file(const fs::path& path, std::string_view bytes,
+                      const std::function<void()>& check) {
   OutputFile file(path);
   file.write(bytes);
-  file.finish();
+  file.finish(check);
 }
 
 }  // namespace quern

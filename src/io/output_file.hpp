@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -20,8 +21,8 @@ class OutputFile {
   explicit OutputFile(const std::filesystem::path& path);
 
   void write(std::string_view bytes);
-  /// After the last bytes.
-  void finish();
+  /// After the last bytes. `check` as of PendingFile::commit.
+  void finish(const std::function<void()>& check = {});
 
  private:
   [[noreturn]] void fail() const;
@@ -32,6 +33,7 @@ class OutputFile {
 };
 
 /// All of it at once.
-void write_whole_file(const std::filesystem::path& path, std::string_view bytes);
+void write_whole_file(const std::filesystem::path& path, std::string_view bytes,
+                      const std::function<void()>& check = {});
 
 }  // namespace quern

@@ -27,8 +27,9 @@ PendingFile::~PendingFile() {
   if (!temporary_.empty()) std::filesystem::remove(temporary_, ignored);
 }
 
-void PendingFile::commit() {
+void PendingFile::commit(const std::function<void()>& check) {
   sync_path(temporary_);
+  if (check) check();
   std::error_code error;
   std::filesystem::rename(temporary_, path_, error);
   if (error) {

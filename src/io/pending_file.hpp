@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 namespace quern {
@@ -20,8 +21,9 @@ class PendingFile {
   const std::filesystem::path& temporary() const { return temporary_; }
 
   /// Syncs the temporary file, gives it its name (replacing a file of that name in one step), and
-  /// syncs the folder. Throws Error; the temporary file is removed then.
-  void commit();
+  /// syncs the folder. Throws Error; the temporary file is removed then. So it is where `check`
+  /// throws, which is called just before the renaming: to sync may take long.
+  void commit(const std::function<void()>& check = {});
 
  private:
   std::filesystem::path path_;

@@ -56,7 +56,8 @@ bool is_later(const std::string& text, std::int64_t steps, std::int64_t epochs) 
   return kind != line.end() && *kind != "step" && integer(line, "epoch") > epochs;
 }
 
-void drop_later_lines(const std::filesystem::path& file, std::int64_t steps, std::int64_t epochs) {
+void drop_later_lines(const std::filesystem::path& file, std::int64_t steps, std::int64_t epochs,
+                      const std::function<void()>& check) {
   const std::string cannot_read = "cannot read '" + file.string() + "'";
   errno = 0;
   std::ifstream in(file);
@@ -73,14 +74,15 @@ void drop_later_lines(const std::filesystem::path& file, std::int64_t steps, std
   if (in.bad()) throw_read_failure(errno, cannot_read);  // the rest must not be dropped
   in.close();
   if (!dropped) return;
-  write_whole_file(file, kept);
+  write_whole_file(file, kept, check);
 }
 
 }  // namespace
 
-MetricsLog::MetricsLog(const std::filesystem::path& file, std::int64_t steps, std::int64_t epochs)
+MetricsLog::MetricsLog(const std::filesystem::path& file, std::int64_t steps, std::int64_t epochs,
+                       const std::function<void()>& check)
     : path_(file) {
-  drop_later_lines(file, steps, epochs);
+  drop_later_lines(file, steps, epochs, check);
   errno = 0;
   stream_.open(file, std::ios::app);
   if (!stream_) throw_write_failure("cannot write '" + file.string() + "'", errno);

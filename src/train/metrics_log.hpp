@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -33,8 +34,10 @@ struct MetricsRecord {
 class MetricsLog {
  public:
   /// Appends to `file` after so many steps and epochs. What a killed run wrote there about later
-  /// ones is dropped, because they are done again. InputError when it cannot be read or written.
-  MetricsLog(const std::filesystem::path& file, std::int64_t steps, std::int64_t epochs);
+  /// ones is dropped, because they are done again, with `check` just before. InputError when it
+  /// cannot be read or written.
+  MetricsLog(const std::filesystem::path& file, std::int64_t steps, std::int64_t epochs,
+             const std::function<void()>& check = {});
   /// Throws Error when the line cannot be written.
   void write(const MetricsRecord& record);
   /// Forces the lines to the disk. Throws Error when it fails. A file that somebody has removed is

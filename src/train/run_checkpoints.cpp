@@ -62,7 +62,10 @@ void RunCheckpoints::open(const TrainingProgress& at, const BestEvaluation& best
   report_ = &report;
   lock_ = lock;
   writer_.emplace(folder_.checkpoints(), recipe_.checkpoint.keep, std::move(damaged));
-  if (!recipe_.checkpoint.keep_best || restore_best_checkpoint(folder_.checkpoints(), best)) return;
+  if (!recipe_.checkpoint.keep_best ||
+      restore_best_checkpoint(folder_.checkpoints(), best, [this] { check_folder(); })) {
+    return;
+  }
   if (!is_to_be_best(at, best)) log::warn(missing_best_text(best));
 }
 
@@ -107,6 +110,7 @@ void RunCheckpoints::finish(const TrainingProgress& at, const BestEvaluation& be
   const bool is_due = broadcast_value(comm_, bad_weights_.empty() && last_step_ != at.step);
   const std::unique_ptr<Snapshot> snapshot = is_due ? take_snapshot() : nullptr;
   run_on_root(comm_, [&] {
+    check_folder();
     try {
       if (!bad_weights_.empty()) throw UnusableError(bad_weights_);
       if (snapshot) write_file(*snapshot, at, best);
@@ -178,8 +182,9 @@ void RunCheckpoints::write_file(Snapshot& snapshot, const TrainingProgress& at,
   // A checkpoint that outlives its machine must not be ahead of the lines about its steps.
   report_->sync_files();
   const Stopwatch writing;
-  const std::filesystem::path file = writer_->write(snapshot.state, [this] { check_folder(); });
-  if (is_to_be_best(at, best)) name_best_checkpoint(file);
+  const auto check = [this] { check_folder(); };
+  const std::filesystem::path file = writer_->write(snapshot.state, check);
+  if (is_to_be_best(at, best)) name_best_checkpoint(file, check);
   report_->events().wrote_checkpoint(at, file, writing.seconds());
 }
 

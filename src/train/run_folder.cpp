@@ -25,14 +25,14 @@ namespace {
 constexpr int kAttempts = 20;
 constexpr std::chrono::seconds kTurns{10};
 
-void write_file(const fs::path& path, const std::string& text) {
+void write_file(const fs::path& path, const std::string& text, const std::function<void()>& check) {
   PendingFile pending(path);
   errno = 0;
   std::ofstream file(pending.temporary(), std::ios::trunc);
   file << text;
   file.close();
   if (!file) throw_write_failure("cannot write '" + path.string() + "'", errno);
-  pending.commit();
+  pending.commit(check);
 }
 
 }  // namespace
@@ -48,16 +48,26 @@ std::string RunFolder::state() const {
   return newest + "\n" + recipe_text();
 }
 
-void RunFolder::create(const std::string& recipe_text) const {
+void RunFolder::create(const std::string& recipe_text, const std::function<void()>& check) const {
   try {
     NewFolders folders;
+    // In what another process has taken over its folders stay, whoever has made them.
+    const auto check_or_keep = [&] {
+      try {
+        if (check) check();
+      } catch (...) {
+        folders.keep();
+        throw;
+      }
+    };
     folders.make(checkpoints());
     folders.make(folder_ / "log");
     // Its own mode, or a link to elsewhere: not to be found out by the first checkpoint.
     if (access(checkpoints().c_str(), W_OK | X_OK) != 0)
       throw_write_failure("cannot write checkpoints into '" + checkpoints().string() + "'", errno);
-    write_file(recipe_file(), recipe_text);
+    check_or_keep();
     fs::remove(done_file());  // of an earlier end: there are more epochs to train now
+    write_file(recipe_file(), recipe_text, check_or_keep);
     folders.keep();
   } catch (const fs::filesystem_error& error) {
     throw_write_failure("cannot write the run folder '" + folder_.string() + "'",
@@ -65,9 +75,9 @@ void RunFolder::create(const std::string& recipe_text) const {
   }
 }
 
-void RunFolder::mark_done(const std::string& model_hash) const {
+void RunFolder::mark_done(const std::string& model_hash, const std::function<void()>& check) const {
   try {
-    write_file(done_file(), model_hash + "\n");
+    write_file(done_file(), model_hash + "\n", check);
   } catch (const InputError& error) {
     throw Error(error.what());  // after a training: what the user gave was good
   }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -31,11 +32,11 @@ class RunFolder {
   /// Another text as soon as a training has gone on here: its newest checkpoint, its recipe.
   std::string state() const;
 
-  /// Makes checkpoints/ and log/ inside, replaces recipe.toml and removes DONE. InputError when it
-  /// cannot be written; then it is as before, but for DONE.
-  void create(const std::string& recipe_text) const;
-  /// Writes DONE, with the model's hash in it. Throws Error when it cannot.
-  void mark_done(const std::string& model_hash) const;
+  /// Makes checkpoints/ and log/ inside, removes DONE and replaces recipe.toml, with `check` just
+  /// before each. InputError when it cannot be written; then it is as before, but for DONE.
+  void create(const std::string& recipe_text, const std::function<void()>& check = {}) const;
+  /// Writes DONE, with the model's hash in it; `check` just before. Throws Error when it cannot.
+  void mark_done(const std::string& model_hash, const std::function<void()>& check = {}) const;
 
  private:
   std::filesystem::path folder_;

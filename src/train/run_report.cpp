@@ -9,10 +9,10 @@
 
 namespace quern {
 
-void RunReport::open(const RunFolder& folder, const TrainingProgress& at,
-                     std::int64_t total_steps) {
+void RunReport::open(const RunFolder& folder, const TrainingProgress& at, std::int64_t total_steps,
+                     const std::function<void()>& check) {
   total_steps_ = total_steps;
-  out_.emplace(Output{MetricsLog(folder.metrics_file(), at.step, at.epoch),
+  out_.emplace(Output{MetricsLog(folder.metrics_file(), at.step, at.epoch, check),
                       EventLog(folder.events_file()), Progress(true, at.step, total_steps)});
   sync_path(folder.path());  // their names
 }

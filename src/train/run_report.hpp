@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,8 +31,10 @@ class RunReport {
   RunReport(const Recipe& recipe, const ProcessGrid& grid, std::string test_data = "")
       : recipe_(recipe), grid_(grid), comm_(grid.world()), test_data_(std::move(test_data)) {}
 
-  /// Rank 0's. The files go on after `at`. InputError when one cannot be read or written.
-  void open(const RunFolder& folder, const TrainingProgress& at, std::int64_t total_steps);
+  /// Rank 0's. The files go on after `at`; `check` comes before what they have of later steps is
+  /// dropped. InputError when one cannot be read or written.
+  void open(const RunFolder& folder, const TrainingProgress& at, std::int64_t total_steps,
+            const std::function<void()>& check = {});
   /// Rank 0's, after open().
   EventLog& events() { return out_->events; }
   /// Rank 0's: what the files say stays when the machine loses power. Error when it cannot.

@@ -106,7 +106,7 @@ ExitCode Trainer::train(const RunLock* lock, std::vector<std::filesystem::path> 
   report_.finish_lines();
   const std::string hash = checkpoints_.hash_of_model();
   run_on_root(comm_, [&] {
-    folder_.mark_done(hash);
+    folder_.mark_done(hash, [this] { checkpoints_.check_folder(); });
     report_.finished(progress_, hash);
   });
   return ExitCode::done;
@@ -114,9 +114,13 @@ ExitCode Trainer::train(const RunLock* lock, std::vector<std::filesystem::path> 
 
 void Trainer::open_outputs(const RunLock* lock, std::vector<std::filesystem::path> damaged) {
   run_on_root(comm_, [&] {
-    folder_.create(to_toml(recipe_));
-    report_.open(folder_, progress_, total_steps());
+    const auto check = [lock] {
+      if (lock) lock->check();
+    };
+    folder_.create(to_toml(recipe_), check);
+    report_.open(folder_, progress_, total_steps(), check);
     checkpoints_.open(progress_, best_, report_, lock, std::move(damaged));
+    check();
     report_.started(progress_, exec_.concurrency(), checkpoints_.new_changes());
   });
   report_.begin_training();

@@ -5,10 +5,13 @@
 // With $QUERN_TEST_FAIL_READ: a read of at least $QUERN_TEST_FAIL_BYTES of a file with that text in
 // its path fails as on a broken disk, once, when there is a file $QUERN_TEST_FAIL_ONCE; it removes
 // that. With $QUERN_TEST_FAIL_CALL, a name like flock, every such call for a path with the text
-// $QUERN_TEST_FAIL_PATH in it fails with $QUERN_TEST_FAIL_ERRNO. A rank that waits for others
+// $QUERN_TEST_FAIL_PATH in it fails with $QUERN_TEST_FAIL_ERRNO. With $QUERN_TEST_STOP_SYNC: the
+// process stops (SIGSTOP) when it is to sync a file with that text in its path, once, in the call
+// whose number is $QUERN_TEST_STOP_AT. A rank that waits for others
 // sleeps instead of trying again and again: tests have many more ranks than processors.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -60,6 +63,14 @@ bool refuses(const char* call, const std::string& path) {
   if (path.find(text) == std::string::npos) return false;
   errno = std::atoi(reason);
   return true;
+}
+
+void stop_at_sync(const std::string& path) {
+  static int calls = 0;
+  const char* text = std::getenv("QUERN_TEST_STOP_SYNC");
+  const char* number = std::getenv("QUERN_TEST_STOP_AT");
+  if (!text || path.find(text) == std::string::npos) return;
+  if (++calls == (number ? std::atoi(number) : 1)) raise(SIGSTOP);
 }
 
 bool is_to_fail(int descriptor, std::size_t bytes) {
@@ -156,6 +167,7 @@ int sched_yield() {
 
 int fsync(int descriptor) {
   using Clock = std::chrono::steady_clock;
+  stop_at_sync(path_of(descriptor));
   if (refuses("fsync", path_of(descriptor))) return -1;
   const auto begin = Clock::now();
   const int status = next<int (*)(int)>("fsync")(descriptor);

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lock of a run folder, where the file system has none or fails, and where another process takes it."""
 import errno
+import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -28,6 +30,39 @@ class LockTest(training.TrainingTest):
                                 ["predict", name, "--data", "test", "--out", f"{name}-answers.h5"]):
                     done = self.quern(*command, env=env)
                     self.assertEqual(done.code, 0, done)
+
+    def is_stopped(self, run):
+        return Path(f"/proc/{run.process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+    def test_a_process_that_is_taken_over_while_it_syncs_a_file_writes_no_more(self):
+        """The next start of the job does not wait for it: its node may be out of touch."""
+        sets = ("train.epochs=8", "checkpoint.keep_best=true", "checkpoint.every_steps=5")
+        self.train("mlp", "begun", *sets, "train.epochs=2")
+        with open(self.folder / "begun" / "metrics.jsonl", "a", encoding="utf-8") as file:
+            file.write('{"kind":"step","epo')  # so that it is written anew
+        self.train("mlp", "whole", *sets)
+        for number, (begun, text, at) in enumerate([
+                (True, "metrics.jsonl.tmp", 1), (True, "recipe.toml.tmp", 1), (True, "checkpoints/ckpt-0000000030.h5.tmp", 2),
+                (False, "checkpoints/best.h5.tmp", 2), (False, "metrics.jsonl", 3), (False, "DONE.tmp", 1)]):
+            with self.subTest(file=text):
+                name = f"run-{number}"
+                if begun:
+                    shutil.copytree(self.folder / "begun", self.folder / name)
+                job = {"SLURM_JOB_ID": "99"}
+                lost = self.start("mlp", name, *sets, env=job | {"LD_PRELOAD": str(PRELOAD), "QUERN_TEST_STOP_SYNC": text,
+                                                                 "QUERN_TEST_STOP_AT": str(at)})
+                self.assertTrue(lost.wait_until(lambda run=lost: self.is_stopped(run)))
+                self.train("mlp", name, *sets, env=job | {"SLURM_RESTART_COUNT": "1"})
+                before = training.tree(self.folder / name)
+                lost.send(signal.SIGCONT)
+                done = lost.wait()
+                self.assertEqual((done.code, len(done.errors())), (1, 1), done)
+                self.assertRegex(done.errors()[0], f"'{name}' was taken over by .*: this process writes no more into it")
+                after = training.tree(self.folder / name)
+                changed = [file for file in before.keys() | after.keys() if before.get(file) != after.get(file)]
+                self.assertEqual([file for file in changed if ".tmp." not in file], [])
+                self.assertEqual([file for file in after if ".tmp." in file], [])
+                self.assert_same_run(name, "whole")
 
 
 if __name__ == "__main__":

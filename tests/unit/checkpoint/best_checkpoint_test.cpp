@@ -173,6 +173,22 @@ TEST_F(RestoreBestCheckpoint, NamesNoDamagedOne) {
   EXPECT_FALSE(is_there());
 }
 
+TEST_F(RestoreBestCheckpoint, ChangesNothingWhereTheFolderIsOfAnotherProcess) {
+  const auto taken_over = [] { throw Error("taken over"); };
+  write_at(folder.path(), 4);
+  name_best_checkpoint(write_at(folder.path(), 7));
+  for (const std::int64_t epoch : {0, 1}) {
+    const BestEvaluation best{.epoch = epoch, .step = 4};
+    test::expect_error([&] { restore_best_checkpoint(folder.path(), best, taken_over); },
+                       ExitCode::failure, {"taken over"});
+  }
+  test::expect_error([&] { name_best_checkpoint(folder / checkpoint_name(4), taken_over); },
+                     ExitCode::failure, {"taken over"});
+  EXPECT_EQ(step_of_best(folder.path()), 7);
+  EXPECT_THAT(test::names_in(folder.path()),
+              ElementsAre("best.h5", checkpoint_name(4), checkpoint_name(7)));
+}
+
 TEST_F(RestoreBestCheckpoint, FindsNothingInAnEmptyFolder) {
   EXPECT_TRUE(restore({}));
   EXPECT_FALSE(restore(best_at(1)));

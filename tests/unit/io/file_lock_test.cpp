@@ -112,6 +112,15 @@ TEST(FileLock, RemovesOnlyAFileThatItMade) {
   EXPECT_TRUE(std::filesystem::exists(folder / "lock"));
 }
 
+TEST(FileLock, LeavesTheFileThatAnotherHasMadeSince) {
+  const test::TempDir folder;
+  auto first = FileLock::acquire(folder / "lock", kAtOnce, nobody_waits);
+  std::filesystem::remove(folder / "lock");
+  const auto second = FileLock::acquire(folder / "lock", kAtOnce, nobody_waits);
+  first->remove_new_file();
+  EXPECT_TRUE(std::filesystem::exists(folder / "lock"));
+}
+
 // Else the one that waited and one that came later would both hold "the" lock.
 TEST(FileLock, WaiterOfARemovedFileLocksTheNextOne) {
   const test::TempDir folder;

@@ -41,6 +41,19 @@ TEST(PendingFile, LeavesNothingWithoutCommit) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+TEST(PendingFile, IsCheckedJustBeforeItAppears) {
+  const test::TempDir folder;
+  std::ofstream(folder / "a") << "old";
+  {
+    PendingFile pending(folder / "a");
+    std::ofstream(pending.temporary()) << "new";
+    test::expect_error([&] { pending.commit([] { throw Error("taken over"); }); },
+                       ExitCode::failure, {"taken over"});
+  }
+  EXPECT_EQ(contents(folder / "a"), "old");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
 TEST(PendingFile, ReportsWhatIsMissing) {
   const test::TempDir folder;
   PendingFile pending(folder / "a");

@@ -48,6 +48,22 @@ TEST(RunFolder, DoneEndsWhenTheRunGoesOn) {
   EXPECT_FALSE(fs::exists(dir / "run/DONE"));
 }
 
+TEST(RunFolder, OfAnotherProcessIsLeftAsItIs) {
+  const TempDir dir;
+  const RunFolder folder(dir / "run");
+  const auto taken_over = [] { throw Error("taken over"); };
+  expect_error([&] { folder.create("r", taken_over); }, ExitCode::failure, {"taken over"});
+  EXPECT_TRUE(fs::exists(folder.checkpoints())) << "that one may need it";
+  folder.create("r");
+  folder.mark_done("0123");
+  expect_error([&] { folder.create("new", taken_over); }, ExitCode::failure, {"taken over"});
+  EXPECT_EQ(folder.recipe_text(), "r");
+  EXPECT_TRUE(fs::exists(folder.done_file()));
+  fs::remove(folder.done_file());
+  expect_error([&] { folder.mark_done("0123", taken_over); }, ExitCode::failure, {"taken over"});
+  EXPECT_FALSE(fs::exists(folder.done_file()));
+}
+
 TEST(RunFolder, CreatingThatFailsLeavesNoFolders) {
   const TempDir dir;
   const RunFolder folder(dir / "run");
