@@ -9,12 +9,11 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <thread>
 #include <utility>
 
-#include "base/error.hpp"
 #include "base/host_name.hpp"
+#include "io/pending_file.hpp"
 
 namespace quern {
 
@@ -76,7 +75,7 @@ FileLock::FileLock(const std::filesystem::path& path) : path_(path) {
     descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   }
   if (descriptor_ >= 0) return;
-  throw Error("cannot open '" + path.string() + "' to lock it: " + std::strerror(errno));
+  throw_write_failure("cannot open '" + path.string() + "' to lock it", errno);
 }
 
 // By opening, since that asks the file server; stat() may answer from what this node remembers.

@@ -19,7 +19,8 @@ class FileLock {
   /// to wait at all. Nothing when the other one still holds it then. From an earlier start of the
   /// same Slurm job it is taken after two seconds: Slurm has ended that one, but the lock of a dead
   /// node may last on an old NFS. On file systems without locks it is granted without being one.
-  /// Throws Error when the file cannot be opened.
+  /// InputError where the file's folder does not let anybody open it, Error where a disk or a file
+  /// server fails.
   static std::optional<FileLock> acquire(
       const std::filesystem::path& path, std::chrono::milliseconds patience,
       const std::function<void(const std::string& holder)>& on_wait);

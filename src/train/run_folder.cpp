@@ -108,8 +108,11 @@ RunLock::RunLock(const RunFolder& folder, std::chrono::seconds patience) : folde
       if (may_try_again(error.code() == std::errc::no_such_file_or_directory)) continue;
       throw_write_failure("cannot make the run folder " + name, error.code().value());
     } catch (const Error& error) {
-      if (may_try_again(!fs::exists(folder_.path()))) continue;
-      throw InputError("cannot write the run folder " + name + ": " + error.what());
+      std::error_code unknown;
+      if (may_try_again(!fs::exists(folder_.path(), unknown) && !unknown)) continue;
+      const std::string text = "cannot write the run folder " + name + ": " + error.what();
+      if (dynamic_cast<const InputError*>(&error)) throw InputError(text);
+      throw Error(text);  // a disk or a file server: the next start may work
     }
   }
   if (lock_) return;

@@ -51,8 +51,8 @@ class RunLock {
   static constexpr std::chrono::seconds kPatience{120};
 
   /// Makes the folder. Waits for another process that has it (which may be about to end, or belong
-  /// to a dead node) and prints so; InputError when that one stays, or when the folder cannot be
-  /// written.
+  /// to a dead node) and prints so; InputError when that one stays, or when the folder does not let
+  /// anybody write, Error where a disk or a file server fails.
   explicit RunLock(const RunFolder& folder, std::chrono::seconds patience = kPatience);
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;

@@ -97,6 +97,7 @@ mode_t mode_of(int flags, va_list arguments) {
 
 int open_and_note(const char* name, const char* path, int flags, mode_t mode) {
   note(path);
+  if (refuses("open", path)) return -1;
   return next<Open>(name)(path, flags, mode);
 }
 

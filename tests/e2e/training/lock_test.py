@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lock of a run folder, where the file system has none or fails, and where another process takes it."""
 import errno
+import os
 import shutil
 import signal
 import sys
@@ -30,6 +31,15 @@ class LockTest(training.TrainingTest):
                                 ["predict", name, "--data", "test", "--out", f"{name}-answers.h5"]):
                     done = self.quern(*command, env=env)
                     self.assertEqual(done.code, 0, done)
+
+    def test_a_file_server_that_fails_is_no_wrong_input(self):
+        """Status 2 would end the job for good."""
+        for number in (errno.EIO, errno.ESTALE, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ETIMEDOUT, errno.EACCES):
+            expected = 2 if number == errno.EACCES else 1
+            done = self.train("mlp", "run", env=failing("open", "run/.lock", number), expected=expected)
+            self.assertEqual(done.err.count("error: "), 1, done)
+            self.assertIn(f"cannot write the run folder 'run': cannot open 'run/.lock' to lock it: {os.strerror(number)}", done.err)
+            self.assertFalse((self.folder / "run").exists())
 
     def is_stopped(self, run):
         return Path(f"/proc/{run.process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"

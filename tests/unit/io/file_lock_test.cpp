@@ -156,7 +156,7 @@ TEST(FileLock, WaiterOfARemovedFileLocksTheOneThatAnotherHolds) {
 TEST(FileLock, FileThatCannotBeMade) {
   const test::TempDir folder;
   test::expect_error([&] { FileLock::acquire(folder / "absent/lock", kAtOnce, nobody_waits); },
-                     ExitCode::failure, {"absent/lock", "No such file"});
+                     ExitCode::bad_input, {"absent/lock", "No such file"});
 }
 
 }  // namespace
