@@ -80,9 +80,8 @@ ExitCode Trainer::train(const RunLock* lock, std::vector<std::filesystem::path> 
   open_outputs(lock, std::move(damaged));
   StopRequest stop(comm_.rank() == 0 ? folder_.stop_file() : "");
   await_first_samples();
-  // Nobody else writes where this one begins.
-  if (begins_elsewhere_ && checkpoints_.is_to_be_best(progress_, best_))
-    checkpoints_.write(progress_, best_);
+  // Else a run that is killed before its first own checkpoint would begin at other weights again.
+  if (begins_elsewhere_) checkpoints_.write(progress_, best_);
   while (progress_.epoch < recipe_.train.epochs && !is_out_of_patience()) {
     step_.set_position(progress_);
     report_.begin_epoch();

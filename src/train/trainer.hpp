@@ -42,9 +42,9 @@ class Trainer {
 
   /// Collective. Continues from rank 0's checkpoint (the other ranks pass nullptr). AgreedError
   /// when it does not fit (exit 2) or stands outside the data (exit 93). `is_in_folder`, rank 0's:
-  /// is that file the run folder's own? Another is written there, also when nothing is left to
-  /// train. `changes`, rank 0's: what the recipe has otherwise than the checkpoint's; they are kept
-  /// with the run.
+  /// is that file the run folder's own? Another is written there before anything is trained.
+  /// `changes`, rank 0's: what the recipe has otherwise than the checkpoint's; they are kept with
+  /// the run.
   void resume(const CheckpointState* state, bool is_in_folder = true,
               std::vector<RecipeChange> changes = {});
 

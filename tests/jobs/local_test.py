@@ -176,6 +176,21 @@ class LocalTest(LocalCase):
             self.assertIn("no such folder", self.command(name, "nowhere", status=2))
             self.assertIn("has no job/", self.command(name, "bin", status=2))
 
+    def test_again_keeps_the_start_until_something_was_written(self):
+        """As a restart of the job does: from a file until there are checkpoints, "never" until there is a recipe."""
+        run = self.folder / "run"
+        for name in ("job", "checkpoints"):
+            (run / name).mkdir(parents=True)
+        for resume, begins, goes_on in (("a.h5", "recipe.toml", "checkpoints/ckpt-0000000005.h5"),
+                                        ("never", "checkpoints/ckpt-0000000005.h5.tmp.node.7", "recipe.toml")):
+            (run / "job" / "command-train.txt").write_text(
+                f"folder {self.folder}\nword local\nword train\nword RESUME={resume}\n")
+            for name, kept in ((begins, True), (goes_on, False)):
+                (run / name).touch()
+                said = self.command("again", "-n", "run")
+                self.assertEqual(f"RESUME={resume}" in said, kept, said)
+            (run / "recipe.toml").unlink()
+
     def test_again_reads_and_does_not_execute(self):
         job = self.folder / "run" / "job"
         job.mkdir(parents=True)

@@ -346,6 +346,21 @@ class ResumeTest(training.TrainingTest):
         self.train("mlp", "run", LONG)
         self.assertEqual(self.hash("run"), self.hash("whole"))
 
+    def test_a_kill_after_a_start_from_a_file_loses_no_start(self):
+        """The next start goes on from there, not from random weights."""
+        self.train("mlp", "whole", LONG)
+        self.train("mlp", "first", LONG, "train.epochs=1", ranks=2)
+        file = training.checkpoint_file(self.folder / "first", STEPS_PER_EPOCH)
+        for ranks, sets in ((0, ()), (2, ("parallel.shard_optimizer=true",))):
+            name, rare = f"run-{ranks}", (LONG, "checkpoint.every_epochs=1000", *sets)
+            run = training.Run(*self.train_arguments("mlp", name, rare), "--resume", file, cwd=self.folder, ranks=ranks)
+            self.assertTrue(self.wait_for_step(run, name, STEPS_PER_EPOCH + 2))
+            run.kill()
+            self.assertEqual(checkpoint_steps(self.folder / name), [STEPS_PER_EPOCH])
+            done = self.train("mlp", name, *rare, ranks=ranks)
+            self.assertIn(f"continuing from {name}/checkpoints/ckpt-0000000013.h5", done.err)
+            self.assertEqual(self.hash(name), self.hash("whole"))
+
     def test_start_from_the_newest_good_checkpoint_of_a_run_folder(self):
         self.train("mlp", "whole")
         self.train("mlp", "first", "train.epochs=2", ranks=2)
