@@ -59,7 +59,7 @@ struct CheckpointState {
   /// Of what a sample of the training data consists: "images" of bytes, which the network reads
   /// divided by 255, or "values". "" where nobody has said.
   std::string input = {};
-  /// Of the run until then, and the digest of the test data that it was of.
+  /// Of the run until then, and the digest of the test data that it was of, or is looked for with.
   BestEvaluation best = {};
   std::string best_data = {};
   std::vector<RecipeChange> changes = {};  ///< of the run until then, in order

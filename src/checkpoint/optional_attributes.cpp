@@ -21,6 +21,7 @@ constexpr const char* kBestEpoch = "best_epoch";
 constexpr const char* kBestStep = "best_step";
 constexpr const char* kBestValue = "best_value";
 constexpr const char* kBestData = "best_data_sha256";
+constexpr const char* kBestSince = "best_since";
 constexpr const char* kChanges = "changes";
 
 Monitor monitor_of(const std::string& name) {
@@ -30,14 +31,30 @@ Monitor monitor_of(const std::string& name) {
                           printable_start(name)));
 }
 
-void write_best(H5File& file, const BestEvaluation& best) {
+// What was looked for is known also where no evaluation was finite yet.
+void write_best(H5File& file, const BestEvaluation& best, const std::string& data) {
+  if (best.epoch == 0 && data.empty()) return;
   file.write_string(kGroup, kBestMonitor, monitor_name(best.monitor));
+  file.write_string(kGroup, kBestData, data);
+  if (best.epoch == 0) {
+    file.write_int64(kGroup, kBestSince, best.since);
+    return;
+  }
   file.write_int64(kGroup, kBestEpoch, best.epoch);
   file.write_int64(kGroup, kBestStep, best.step);
   file.write_double(kGroup, kBestValue, best.value);
 }
 
+BestEvaluation read_none_yet(const H5File& file, const TrainingProgress& progress) {
+  const BestEvaluation none{.monitor = monitor_of(file.read_string(kGroup, kBestMonitor)),
+                            .since = file.read_int64(kGroup, kBestSince)};
+  if (none.since >= 0 && none.since <= progress.epoch) return none;
+  throw Error(fmt::format("{} is {}, expected 0 to the {} epochs that are done", kBestSince,
+                          none.since, progress.epoch));
+}
+
 BestEvaluation read_best(const H5File& file, const TrainingProgress& progress) {
+  if (!file.has_attribute(kGroup, kBestEpoch)) return read_none_yet(file, progress);
   const BestEvaluation best{.monitor = monitor_of(file.read_string(kGroup, kBestMonitor)),
                             .epoch = file.read_int64(kGroup, kBestEpoch),
                             .step = file.read_int64(kGroup, kBestStep),
@@ -95,9 +112,7 @@ void write_optional_attributes(H5File& file, const CheckpointState& state) {
   if (!state.class_names.empty()) file.write_string(kGroup, kNames, join_lines(state.class_names));
   if (!state.input.empty()) file.write_string(kGroup, kInput, state.input);
   write_changes(file, state.changes);
-  if (state.best.epoch == 0) return;
-  write_best(file, state.best);
-  file.write_string(kGroup, kBestData, state.best_data);
+  write_best(file, state.best, state.best_data);
 }
 
 void read_optional_attributes(const H5File& file, CheckpointState& state) {
@@ -110,7 +125,7 @@ void read_optional_attributes(const H5File& file, CheckpointState& state) {
     state.class_names = split_lines(as_utf8(file.read_string(kGroup, kNames)));
   if (file.has_attribute(kGroup, kInput)) state.input = file.read_string(kGroup, kInput);
   read_changes(file, state);
-  if (!file.has_attribute(kGroup, kBestEpoch)) return;
+  if (!file.has_attribute(kGroup, kBestMonitor)) return;
   state.best = read_best(file, state.progress);
   state.best_data = file.read_string(kGroup, kBestData);
 }

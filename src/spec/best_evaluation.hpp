@@ -19,6 +19,8 @@ struct BestEvaluation {
   std::int64_t epoch = 0;  ///< it came at the end of this one, counted from 1; 0: there is none
   std::int64_t step = 0;   ///< and after so many steps
   double value = 0;        ///< of what the monitor says
+  /// Where there is none: epochs that were done before evaluations were compared.
+  std::int64_t since = 0;
 
   /// Is `other` better? An equal value is not, and neither is one that is not finite.
   bool is_beaten_by(double other) const {

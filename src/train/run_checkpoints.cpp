@@ -79,7 +79,7 @@ void RunCheckpoints::begin_at(const CheckpointState& state, bool is_in_folder,
 BestEvaluation RunCheckpoints::best_of(const CheckpointState& state) const {
   const Monitor monitor = recipe_.train.monitor;
   if (state.best.monitor == monitor && state.best_data == test_hash_) return state.best;
-  return {.monitor = monitor};
+  return {.monitor = monitor, .since = state.progress.epoch};
 }
 
 bool RunCheckpoints::is_due(const TrainingProgress& at, const BestEvaluation& best) const {

@@ -49,8 +49,8 @@ class RunCheckpoints {
   /// Rank 0's: these settings.
   const std::vector<RecipeChange>& new_changes() const { return new_changes_; }
 
-  /// The best evaluation that `state` tells of; none where that is of another monitor or of other
-  /// test data than this run's.
+  /// The best evaluation that `state` tells of; none until now where that is of another monitor or
+  /// of other test data than this run's.
   BestEvaluation best_of(const CheckpointState& state) const;
 
   /// By epochs, steps or the clock, or because the evaluation of the epoch that ends here is the

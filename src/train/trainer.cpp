@@ -239,7 +239,7 @@ bool Trainer::is_out_of_patience() const {
   // An epoch that has begun is trained to its end, also where the recipe has less patience now.
   return evaluator_ && patience > 0 && progress_.cursor == 0 &&
          is_evaluated(recipe_.train, progress_.epoch) &&
-         progress_.epoch - std::max(best_.epoch, judged_from_) >= patience;
+         progress_.epoch - std::max(best_.epoch, best_.since) >= patience;
 }
 
 void Trainer::report_end() {
@@ -293,7 +293,6 @@ void Trainer::resume(const CheckpointState* state, bool is_in_folder,
   run_on_root(comm_, [&] { check_progress(state->progress, train_.count); });
   progress_ = broadcast_value(comm_, state ? state->progress : TrainingProgress{});
   best_ = broadcast_value(comm_, state ? checkpoints_.best_of(*state) : best_);
-  if (best_.epoch == 0) judged_from_ = progress_.epoch;
   restore(grid_, state, model_.whole().table(), model_.network().table(), step_.state());
   step_.publish_state();
   if (state) checkpoints_.begin_at(*state, is_in_folder, std::move(changes));

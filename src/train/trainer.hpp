@@ -94,7 +94,6 @@ class Trainer {
   TrainingProgress progress_;      // as of the last report
   BestEvaluation best_;            // equal on all ranks
   bool begins_elsewhere_ = false;  // from a file that is not the run folder's
-  std::int64_t judged_from_ = 0;   // epochs that were done before evaluations were compared
   double rank_loss_ = 0;           // see StepReport, as of the last report
 };
 

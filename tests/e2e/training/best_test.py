@@ -7,6 +7,7 @@ from pathlib import Path
 
 import h5py
 import idx
+import numpy as np
 import training
 from training import checkpoint_file, checkpoint_steps, metrics
 
@@ -127,6 +128,34 @@ class BestTest(training.TrainingTest):
         losses = self.evaluations("run")
         self.assertLess(min(losses[:4]), min(losses[4:]))
         self.assertEqual(self.best_step("run"), STEPS * (5 + (losses[5] < losses[4])))
+
+    def wild_test_data(self):
+        """All evaluations of these are infinite, or no numbers."""
+        (self.folder / "wild").mkdir()
+        np.save(self.folder / "x.npy", np.full((40, 12, 12), 3e38, np.float32))
+        np.save(self.folder / "y.npy", np.arange(40, dtype=np.uint8) % 10)
+        done = self.quern("shard", "--images", "x.npy", "--labels", "y.npy", "--out", "wild/test", "--split", "test")
+        self.assertEqual(done.code, 0, done)
+
+    def test_patience_without_any_finite_evaluation(self):
+        """It ends when it would have without stops."""
+        self.wild_test_data()
+        rate = "optimizer.lr=1e-20"  # so that no weight hides what is infinite
+        sets = (*SHAKY, rate, 'data.test="wild/test"')
+        self.train("mlp", "run", *sets)
+        self.assertEqual([type(loss) for loss in self.evaluations("run")], [str] * 3)
+        for epochs in (1, 2):
+            self.train("mlp", f"run-{epochs}", *sets, f"train.epochs={epochs}")
+            self.train("mlp", f"run-{epochs}", *sets, ranks=2)
+            self.assert_same_run(f"run-{epochs}", "run")
+        # Behind evaluations of other data: three epochs from there on.
+        for stops in ((), (3,), (3, 4)):
+            name = f"other-{len(stops)}"
+            self.train("mlp", name, *SHAKY, rate, "train.epochs=2")
+            for epochs in (*stops, 40):
+                self.train("mlp", name, *sets, f"train.epochs={epochs}")
+            self.assertEqual(len(self.evaluations(name)), 5)
+            self.assertTrue((self.folder / name / "DONE").exists())
 
     def test_a_start_from_the_best_keeps_it(self):
         self.train("mlp", "run", *SHAKY)

@@ -65,6 +65,23 @@ TEST(BestEvaluationOfARun, IsReadAsItWasWritten) {
   }
 }
 
+TEST(BestEvaluationOfARun, MayNotBeThereYet) {
+  const test::TempDir folder;
+  test::SampleRun run;  // of step 123, with two epochs done
+  run.state().best = {.monitor = Monitor::accuracy, .since = 2};
+  run.state().best_data = std::string(64, 'a');
+  const std::filesystem::path file = write_checkpoint(folder.path(), run.state());
+  EXPECT_EQ(read_checkpoint(file).state().best, run.state().best);
+  EXPECT_EQ(read_checkpoint(file).state().best_data, run.state().best_data);
+  EXPECT_TRUE(find_damage(file).empty());
+  for (const std::int64_t since : {-1, 3}) {
+    run.state().best.since = since;
+    write_checkpoint(folder.path(), run.state());
+    test::expect_error([&] { read_checkpoint(file); }, ExitCode::do_not_requeue,
+                       {"best_since is", "expected 0 to the 2 epochs that are done"});
+  }
+}
+
 TEST(BestEvaluationOfARun, IsOfItsPast) {
   const test::TempDir folder;
   test::SampleRun run;
