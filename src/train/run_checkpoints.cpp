@@ -71,7 +71,7 @@ void RunCheckpoints::open(const TrainingProgress& at, const BestEvaluation& best
 
 void RunCheckpoints::begin_at(const CheckpointState& state, bool is_in_folder,
                               std::vector<RecipeChange> changes) {
-  if (is_in_folder) last_step_ = state.progress.step;
+  if (is_in_folder) has_written(state.progress);
   earlier_changes_ = state.changes;
   new_changes_ = std::move(changes);
 }
@@ -99,7 +99,7 @@ void RunCheckpoints::write(const TrainingProgress& at, const BestEvaluation& bes
   const std::unique_ptr<Snapshot> snapshot = take_snapshot();
   try {
     if (snapshot) write_file(*snapshot, at, best);
-    last_step_ = at.step;
+    has_written(at);
   } catch (const UnusableError& error) {
     bad_weights_ = error.what();
   }
@@ -107,7 +107,9 @@ void RunCheckpoints::write(const TrainingProgress& at, const BestEvaluation& bes
 }
 
 void RunCheckpoints::finish(const TrainingProgress& at, const BestEvaluation& best) {
-  const bool is_due = broadcast_value(comm_, bad_weights_.empty() && last_step_ != at.step);
+  // One of that step may have been written within the epoch that has ended since.
+  const bool is_written = last_step_ == at.step && last_epoch_ == at.epoch;
+  const bool is_due = broadcast_value(comm_, bad_weights_.empty() && !is_written);
   const std::unique_ptr<Snapshot> snapshot = is_due ? take_snapshot() : nullptr;
   run_on_root(comm_, [&] {
     check_folder();
@@ -119,7 +121,12 @@ void RunCheckpoints::finish(const TrainingProgress& at, const BestEvaluation& be
       throw;
     }
   });
+  has_written(at);
+}
+
+void RunCheckpoints::has_written(const TrainingProgress& at) {
   last_step_ = at.step;
+  last_epoch_ = at.epoch;
 }
 
 void RunCheckpoints::check_folder() {

@@ -84,6 +84,7 @@ class RunCheckpoints {
   bool has_stage_state() const;
   void join_network(Snapshot& snapshot) const;
   std::unique_ptr<Snapshot> take_snapshot() const;
+  void has_written(const TrainingProgress& at);
   void write_file(Snapshot& snapshot, const TrainingProgress& at, const BestEvaluation& best);
 
   const Recipe& recipe_;
@@ -101,6 +102,7 @@ class RunCheckpoints {
 
   // Rank 0's.
   std::int64_t last_step_ = -1;
+  std::int64_t last_epoch_ = -1;
   std::string bad_weights_;
   std::vector<RecipeChange> earlier_changes_;
   std::vector<RecipeChange> new_changes_;

@@ -59,6 +59,25 @@ void ask_to_stop(const RunFolder& folder) {
 
 }  // namespace
 
+// One of the same step may have been written within the last epoch, which it calls unfinished.
+TEST(Trainer, AFinishedRunHasACheckpointOfItsEnd) {
+  const TempDir dir;
+  const Samples samples = image_samples(10, kImage, 5);
+  const Samples test = image_samples(7, kImage, 5);
+  const Recipe recipe = image_recipe(10, {"train.epochs=1", "checkpoint.every_epochs=0"});
+  const RunFolder run(dir / "run");
+  ask_to_stop(run);
+  ASSERT_EQ(train(recipe, run, samples, &test), ExitCode::requeue);
+  EXPECT_EQ(newest(run)->state().progress.epoch, 0);
+  std::filesystem::remove(run.stop_file());
+  ASSERT_EQ(train(recipe, run, samples, &test), ExitCode::done);
+  const TrainingProgress progress = newest(run)->state().progress;
+  EXPECT_EQ(progress.step, 1);
+  EXPECT_EQ(progress.epoch, 1);
+  EXPECT_EQ(progress.cursor, 0);
+  EXPECT_EQ(newest(run)->state().best.epoch, 1);
+}
+
 TEST(Trainer, StoppedAfterEveryStepGivesTheBitsOfOneRun) {
   const TempDir dir;
   const Samples samples = image_samples(10, kImage, 5);
