@@ -27,9 +27,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void make_folder(const fs::path& folder) {
+enum class Parents { make, expect };
+
+void make_folder(const fs::path& folder, Parents parents) {
   std::error_code error;
-  fs::create_directories(folder, error);
+  if (parents == Parents::make) {
+    fs::create_directories(folder, error);
+  } else {
+    fs::create_directory(folder, error);
+  }
   if (error || !fs::is_directory(folder, error)) {
     throw Error(fmt::format("cannot make the checkpoint folder '{}': {}", folder.string(),
                             error ? error.message() : "it is no folder"));
@@ -132,6 +138,18 @@ std::string cannot_write(const fs::path& path, const std::exception& problem) {
   return fmt::format("cannot write the checkpoint '{}': {}", path.string(), problem.what());
 }
 
+fs::path write_in_folder(const fs::path& folder, Parents parents, const CheckpointState& state,
+                         const std::function<void()>& check) {
+  const fs::path path = folder / checkpoint_name(state.progress.step);
+  try {
+    make_folder(folder, parents);
+    write_whole(path, state, check);
+  } catch (const std::exception& problem) {
+    throw Error(cannot_write(path, problem) + " (older checkpoints are intact)");
+  }
+  return path;
+}
+
 }  // namespace
 
 void write_checkpoint_file(const fs::path& path, const CheckpointState& state) {
@@ -146,25 +164,19 @@ void write_checkpoint_file(const fs::path& path, const CheckpointState& state) {
 
 fs::path write_checkpoint(const fs::path& folder, const CheckpointState& state,
                           const std::function<void()>& check) {
-  const fs::path path = folder / checkpoint_name(state.progress.step);
-  try {
-    make_folder(folder);
-    write_whole(path, state, check);
-  } catch (const std::exception& problem) {
-    throw Error(cannot_write(path, problem) + " (older checkpoints are intact)");
-  }
-  return path;
+  return write_in_folder(folder, Parents::make, state, check);
 }
 
 CheckpointWriter::CheckpointWriter(fs::path folder, int keep, std::vector<fs::path> damaged)
     : folder_(std::move(folder)), keep_(keep), damaged_(std::move(damaged)) {
   expect(keep >= 1, "at least one checkpoint is kept");
-  make_folder(folder_);
+  make_folder(folder_, Parents::make);
   remove_stale_temporaries(folder_);
 }
 
 fs::path CheckpointWriter::write(const CheckpointState& state, const std::function<void()>& check) {
-  fs::path path = write_checkpoint(folder_, state, check);
+  // A run folder that was renamed meanwhile must not be made again.
+  fs::path path = write_in_folder(folder_, Parents::expect, state, check);
   std::erase(damaged_, path);  // it was, until now
   if (check) check();
   keep_newest(path, keep_, damaged_);

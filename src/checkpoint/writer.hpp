@@ -33,7 +33,8 @@ class CheckpointWriter {
   CheckpointWriter(std::filesystem::path folder, int keep,
                    std::vector<std::filesystem::path> damaged = {});
 
-  /// write_checkpoint, then keep_newest, with `check` before each.
+  /// write_checkpoint, then keep_newest, with `check` before each. Makes the folder anew where it
+  /// is gone, but none above it.
   std::filesystem::path write(const CheckpointState& state,
                               const std::function<void()>& check = {});
 

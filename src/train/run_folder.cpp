@@ -123,6 +123,12 @@ RunLock::RunLock(const RunFolder& folder, std::chrono::seconds patience) : folde
 
 void RunLock::check() const {
   const std::string holder = lock_->new_holder();
+  std::error_code unknown;
+  if (holder.empty() && !fs::exists(folder_.path(), unknown) && !unknown) {
+    throw Error("the run folder '" + folder_.path().string() +
+                "' is no longer there, expected it to stay in its place until the training ends: "
+                "this process writes no more");
+  }
   if (holder.empty()) return;
   throw Error("'" + folder_.path().string() + "' was taken over by " + holder +
               ": this process writes no more into it");

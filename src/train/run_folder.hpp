@@ -59,7 +59,8 @@ class RunLock {
   ~RunLock();
 
   /// Error when another process has taken the folder over: a later start of the same Slurm job, or
-  /// a training that began after somebody had removed the lock's file.
+  /// a training that began after somebody had removed the lock's file. Error, too, when the folder
+  /// was renamed or removed.
   void check() const;
 
  private:

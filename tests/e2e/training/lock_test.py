@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import training
+from program import EACH_RANK_ALONE
+from training import checkpoint_steps
 
 PRELOAD = Path(sys.argv.pop(3)).resolve()  # tests/support/preload.cpp
 
@@ -40,6 +42,21 @@ class LockTest(training.TrainingTest):
             self.assertEqual(done.err.count("error: "), 1, done)
             self.assertIn(f"cannot write the run folder 'run': cannot open 'run/.lock' to lock it: {os.strerror(number)}", done.err)
             self.assertFalse((self.folder / "run").exists())
+
+    def test_a_folder_that_is_renamed_is_not_made_again(self):
+        """The run would be in two folders, none of them whole."""
+        sets = ("train.epochs=2000", "checkpoint.every_steps=20")
+        for ranks in (0, 2):
+            name, moved = f"run-{ranks}", self.folder / f"moved-{ranks}"
+            run = self.start("mlp", name, *sets, ranks=ranks, each_rank=EACH_RANK_ALONE)
+            self.assertTrue(run.wait_until(lambda folder=self.folder / name: checkpoint_steps(folder)))
+            (self.folder / name).rename(moved)
+            done = run.wait()
+            self.assertEqual((done.code, len(done.errors())), (1, 1), done)
+            self.assertIn(f"the run folder '{name}' is no longer there, expected it to stay in its place until the training ends",
+                          done.errors()[0])
+            self.assertFalse((self.folder / name).exists())
+            self.assertEqual(self.quern("checkpoint", "verify", moved).code, 0)
 
     def is_stopped(self, run):
         return Path(f"/proc/{run.process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"

@@ -154,6 +154,18 @@ TEST(Writer, AStateLargerThanTheDiskIsRefusedBeforeAnythingIsWritten) {
   EXPECT_TRUE(names_in(folder.path()).empty());
 }
 
+TEST(CheckpointWriter, MakesNoRunFolderThatIsGone) {
+  const TempDir folder;
+  CheckpointWriter writer(folder / "run/checkpoints", 2);
+  std::filesystem::remove(folder / "run/checkpoints");
+  writer.write(SampleRun(1).state());
+  std::filesystem::rename(folder / "run", folder / "moved");
+  expect_error(
+      [&] { writer.write(SampleRun(2).state()); }, ExitCode::failure,
+      {"cannot write the checkpoint", "cannot make the checkpoint folder", "No such file"});
+  EXPECT_FALSE(std::filesystem::exists(folder / "run"));
+}
+
 TEST(CheckpointWriter, CleansUpAfterDeadRunsAndKeepsTheNewest) {
   const TempDir folder;
   const pid_t child = fork();

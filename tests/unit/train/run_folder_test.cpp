@@ -93,6 +93,18 @@ TEST(RunLock, BelongsToOneTrainingAtATime) {
                {"cannot write the run folder", "other/.lock"});
 }
 
+TEST(RunLock, FolderThatWasRenamed) {
+  const TempDir dir;
+  const RunLock lock(RunFolder(dir / "run"));
+  RunFolder(dir / "run").create("r");
+  EXPECT_NO_THROW(lock.check());
+  fs::remove(dir / "run/.lock");  // by somebody who takes it for one of a dead node
+  EXPECT_NO_THROW(lock.check());
+  fs::rename(dir / "run", dir / "moved");
+  expect_error([&] { lock.check(); }, ExitCode::failure,
+               {"the run folder '", "run' is no longer there", "expected"});
+}
+
 TEST(RunLock, TakesAlongWhatItMadeForARunThatWasRefused) {
   const TempDir dir;
   { const RunLock lock(RunFolder(dir / "runs/new")); }
