@@ -2,6 +2,7 @@
 #include "train/event_log.hpp"
 
 #include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -26,7 +27,7 @@ struct EventLog::Line {
 
 namespace {
 
-// The end of a killed process may have torn its last line.
+// The end of a killed process, or a full disk, may have torn its last line.
 bool is_torn(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in.seekg(-1, std::ios::end)) return false;
@@ -39,12 +40,6 @@ std::string environment(const char* name) {
 }
 
 }  // namespace
-
-EventLog::EventLog(std::filesystem::path file) : path_(std::move(file)) {
-  const bool torn = is_torn(path_);
-  stream_.open(path_, std::ios::app);
-  if (torn) stream_ << '\n';
-}
 
 void EventLog::started(const TrainingProgress& at, const TrainingStart& start) {
   Line line("start", at);
@@ -100,15 +95,19 @@ void EventLog::finished(const TrainingProgress& at, const std::string& model_has
 }
 
 void EventLog::write(const Line& line) {
+  const bool torn = is_torn(path_);
+  std::ofstream stream(path_, std::ios::app);
+  if (torn) stream << '\n';
   // Texts of the system may be of any encoding.
-  stream_ << line.json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n'
-          << std::flush;
-  if (!stream_) warn_once("cannot write '" + path_.string() + "'");
+  stream << line.json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  stream.close();
+  if (!stream) warn_once("cannot write '" + path_.string() + "'");
 }
 
 void EventLog::sync() {
   try {
     sync_path(path_);
+    sync_path(path_.parent_path());  // its name, which the first line has made
   } catch (const Error& problem) {
     warn_once(problem.what());
   }

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "checkpoint/checkpoint_state.hpp"
@@ -24,10 +24,11 @@ struct TrainingStart {
 };
 
 /// Appends to the file and never takes a line back: steps that are done again after a kill have
-/// happened twice. Lines that cannot be written are reported once, and the run goes on without.
+/// happened twice. Lines that cannot be written are reported once, and the run goes on without. The
+/// file is opened for each: what hindered one may be over for the next.
 class EventLog {
  public:
-  explicit EventLog(std::filesystem::path file);
+  explicit EventLog(std::filesystem::path file) : path_(std::move(file)) {}
 
   void started(const TrainingProgress& at, const TrainingStart& start);
   /// `seconds`: of rank 0, until the file was on the disk.
@@ -46,7 +47,6 @@ class EventLog {
   void warn_once(const std::string& problem);
 
   std::filesystem::path path_;
-  std::ofstream stream_;
   bool has_failed_ = false;
 };
 

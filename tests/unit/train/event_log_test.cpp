@@ -2,7 +2,9 @@
 #include "train/event_log.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <fstream>
 
 #include "support/json_lines.hpp"
@@ -88,6 +90,29 @@ TEST(EventLog, GoesOnAfterATornLine) {
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_TRUE(lines[1].is_discarded());
   EXPECT_EQ(lines[2]["event"], "stop");
+}
+
+// A disk that was full, and has room again.
+TEST(EventLog, GoesOnAfterALineThatCouldNotBeWritten) {
+  const TempDir dir;
+  EventLog log(dir / "events.jsonl");
+  log.stopped(at(1, 0), "SIGTERM");
+  struct rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  struct rlimit tight = before;
+  tight.rlim_cur = std::filesystem::file_size(dir / "events.jsonl") + 20;
+  ::testing::internal::CaptureStderr();
+  setrlimit(RLIMIT_FSIZE, &tight);
+  log.stopped(at(2, 0), "SIGTERM");
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("cannot write"), std::string::npos);
+  log.stopped(at(3, 0), "SIGTERM");
+  std::signal(SIGXFSZ, handler);
+  const auto lines = read_json_lines(dir / "events.jsonl");
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_TRUE(lines[1].is_discarded()) << "20 bytes";
+  EXPECT_EQ(lines[2]["step"], 3);
 }
 
 TEST(EventLog, DoesNotEndARunThatItCannotWriteAbout) {
