@@ -117,7 +117,7 @@ void RunCheckpoints::finish(const TrainingProgress& at, const BestEvaluation& be
       if (!bad_weights_.empty()) throw UnusableError(bad_weights_);
       if (snapshot) write_file(*snapshot, at, best);
     } catch (const UnusableError& error) {
-      report_->events().failed(at, error.what());
+      report_->failed(at, error.what());
       throw;
     }
   });

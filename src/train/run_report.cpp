@@ -26,6 +26,7 @@ void RunReport::started(const TrainingProgress& at, int threads,
                       .test_data = test_data_};
   for (int rank = 0; rank < comm_.size(); ++rank) start.hosts.push_back(comm_.host(rank));
   out_->events.started(at, start);
+  is_started_ = true;
 }
 
 void RunReport::sync_files() {
@@ -140,6 +141,7 @@ void RunReport::line(const std::string& text) {
 void RunReport::stopped(const TrainingProgress& at, const std::string& reason,
                         const std::string& text) {
   if (!out_) return;
+  is_started_ = false;
   out_->events.stopped(at, reason);
   out_->events.sync();
   out_->bar.line(text);
@@ -147,9 +149,14 @@ void RunReport::stopped(const TrainingProgress& at, const std::string& reason,
 
 void RunReport::failed(const TrainingProgress& at, const std::string& text) {
   if (!out_) return;
+  is_started_ = false;
   out_->bar.finish();
   out_->events.failed(at, text);
   out_->events.sync();
+}
+
+void RunReport::failed_unless_ended(const TrainingProgress& at, const std::string& text) {
+  if (is_started_) failed(at, text);
 }
 
 void RunReport::finish_lines() {
@@ -157,6 +164,7 @@ void RunReport::finish_lines() {
 }
 
 void RunReport::finished(const TrainingProgress& at, const std::string& model_hash) {
+  is_started_ = false;
   out_->events.finished(at, model_hash);
   out_->events.sync();
 }

@@ -74,6 +74,8 @@ class RunReport {
   void stopped(const TrainingProgress& at, const std::string& reason, const std::string& text);
   /// The bar goes, for an error's message.
   void failed(const TrainingProgress& at, const std::string& text);
+  /// The same, where started() was told and no end yet.
+  void failed_unless_ended(const TrainingProgress& at, const std::string& text);
   /// No line follows, and the bar goes.
   void finish_lines();
   void finished(const TrainingProgress& at, const std::string& model_hash);
@@ -94,6 +96,7 @@ class RunReport {
   Communicator& comm_;  // the world
   std::string test_data_;
   std::optional<Output> out_;  // rank 0's
+  bool is_started_ = false;    // rank 0's: a start without an end
   std::int64_t total_steps_ = 0;
   std::int64_t epoch_samples_ = 0;  // since this process took part in the epoch
   std::int64_t samples_since_line_ = 0;

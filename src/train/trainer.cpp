@@ -2,6 +2,7 @@
 #include "train/trainer.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 
 #include "base/assert.hpp"
@@ -64,11 +65,25 @@ Trainer::Trainer(const Recipe& recipe, const ProcessGrid& grid, const RunFolder&
 ExitCode Trainer::run(const RunLock* lock, std::vector<std::filesystem::path> damaged) {
   try {
     return train(lock, std::move(damaged));
-  } catch (...) {
+  } catch (const std::exception& problem) {
     // Before buffers go: freeing them would wait for exchanges whose other side never comes.
+    options_.transports.abort();
+    tell_of_failure(problem.what(), lock);
+    throw;
+  } catch (...) {
     options_.transports.abort();
     throw;
   }
+}
+
+// Of what ends rank 0, such as a full disk. Not in a folder that is another process's by now.
+void Trainer::tell_of_failure(const std::string& text, const RunLock* lock) {
+  try {
+    if (lock) lock->check();
+  } catch (const Error&) {
+    return;
+  }
+  report_.failed_unless_ended(progress_, text);
 }
 
 ExitCode Trainer::train(const RunLock* lock, std::vector<std::filesystem::path> damaged) {

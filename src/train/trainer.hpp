@@ -63,6 +63,7 @@ class Trainer {
 
  private:
   ExitCode train(const RunLock* lock, std::vector<std::filesystem::path> damaged);
+  void tell_of_failure(const std::string& text, const RunLock* lock);
   void open_outputs(const RunLock* lock, std::vector<std::filesystem::path> damaged);
   void await_first_samples();
   void stop_on_bad_samples();

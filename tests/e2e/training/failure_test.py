@@ -167,6 +167,13 @@ class FailingRankTest(training.TrainingTest):
         self.assertTrue(left)
         self.assertTrue(all(name.endswith(".h5") for name in left), left)
         self.assertEqual(self.quern("checkpoint", "verify", "run").code, 0)
+        self.assert_told("run", "cannot write the checkpoint")
+
+    def assert_told(self, name, reason):
+        """Else it would look as if it had been killed, or trained still."""
+        events = [json.loads(line) for line in (self.folder / name / "events.jsonl").read_text().splitlines()]
+        self.assertEqual([event["event"] for event in events if event["event"] != "checkpoint"], ["start", "failure"])
+        self.assertIn(reason, events[-1]["reason"])
 
     def test_checkpoint_folder_becomes_a_file(self):
         for ranks in (0, 3):
@@ -185,6 +192,7 @@ class FailingRankTest(training.TrainingTest):
             self.assertEqual(len(done.errors()), 1, done)
             # Where the program stood: it was about to write a checkpoint, or to list the folder.
             self.assertRegex(done.errors()[0], f"{name}/checkpoints(/ckpt-|': Not a directory)")
+            self.assert_told(name, f"{name}/checkpoints")
 
     def test_a_rank_dies(self):
         self.train("mlp", "whole", "train.epochs=200", ranks=2)
