@@ -14,6 +14,7 @@
 #include "base/log.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "config/read_recipe.hpp"
+#include "io/folder_files.hpp"
 #include "io/pending_file.hpp"
 
 namespace quern {
@@ -66,6 +67,10 @@ void RunFolder::create(const std::string& recipe_text, const std::function<void(
     if (access(checkpoints().c_str(), W_OK | X_OK) != 0)
       throw_write_failure("cannot write checkpoints into '" + checkpoints().string() + "'", errno);
     check_or_keep();
+    remove_stale_files(folder_, [this](const std::string& name) {
+      const fs::path file = folder_ / name;
+      return file == recipe_file() || file == metrics_file() || file == done_file();
+    });
     fs::remove(done_file());  // of an earlier end: there are more epochs to train now
     write_file(recipe_file(), recipe_text, check_or_keep);
     folders.keep();

@@ -32,8 +32,9 @@ class RunFolder {
   /// Another text as soon as a training has gone on here: its newest checkpoint, its recipe.
   std::string state() const;
 
-  /// Makes checkpoints/ and log/ inside, removes DONE and replaces recipe.toml, with `check` just
-  /// before each. InputError when it cannot be written; then it is as before, but for DONE.
+  /// Makes checkpoints/ and log/ inside, removes DONE and what killed processes have left half
+  /// written, and replaces recipe.toml, with `check` just before each. InputError when it cannot be
+  /// written; then it is as before, but for DONE.
   void create(const std::string& recipe_text, const std::function<void()>& check = {}) const;
   /// Writes DONE, with the model's hash in it; `check` just before. Throws Error when it cannot.
   void mark_done(const std::string& model_hash, const std::function<void()>& check = {}) const;

@@ -2,12 +2,15 @@
 #include "train/run_folder.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <fstream>
 #include <memory>
 #include <thread>
 
+#include "base/host_name.hpp"
 #include "support/expect_error.hpp"
 #include "support/temp_dir.hpp"
 
@@ -36,6 +39,26 @@ TEST(RunFolder, CreatingAgainReplacesTheRecipeAndNothingElse) {
   EXPECT_TRUE(fs::exists(folder.checkpoints() / "ckpt-0000000001.h5"));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 3)
       << "no temporary file stays";
+}
+
+TEST(RunFolder, CreatingRemovesWhatKilledProcessesLeft) {
+  const TempDir dir;
+  const RunFolder folder(dir / "run");
+  folder.create("r");
+  const auto temporary = [&](const std::string& name, pid_t process) {
+    return dir / ("run/" + name + ".tmp." + host_name() + "." + std::to_string(process));
+  };
+  const pid_t ended = fork();
+  if (ended == 0) _exit(0);
+  waitpid(ended, nullptr, 0);
+  for (const char* name : {"recipe.toml", "metrics.jsonl", "DONE", "notes"})
+    std::ofstream(temporary(name, ended)) << "half";
+  std::ofstream(temporary("DONE", getppid())) << "of a process that lives";
+  folder.create("r");
+  for (const char* name : {"recipe.toml", "metrics.jsonl", "DONE"})
+    EXPECT_FALSE(fs::exists(temporary(name, ended))) << name;
+  EXPECT_TRUE(fs::exists(temporary("notes", ended))) << "somebody else's";
+  EXPECT_TRUE(fs::exists(temporary("DONE", getppid())));
 }
 
 TEST(RunFolder, DoneEndsWhenTheRunGoesOn) {
