@@ -29,6 +29,8 @@ namespace {
 std::string age_text(fs::file_time_type written) {
   const auto age = fs::file_time_type::clock::now() - written;
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(age).count();
+  // The clock of a file server may be ahead by a little.
+  if (seconds < 0) return seconds > -120 ? "0 s" : "future";
   if (seconds < 120) return fmt::format("{} s", seconds);
   if (seconds < 2 * 3600) return fmt::format("{} min", seconds / 60);
   if (seconds < 48 * 3600) return fmt::format("{} h", seconds / 3600);

@@ -61,7 +61,7 @@ bool is_beaten_by(const CheckpointState& older, const CheckpointState& newer) {
 }
 
 // It may be all that somebody has left of other weights.
-void set_aside(const fs::path& file, const std::function<void()>& check) {
+void set_aside(const fs::path& file, bool is_damaged, const std::function<void()>& check) {
   if (check) check();
   const fs::path old = file.parent_path() / "best-old.h5";
   std::error_code error;
@@ -70,8 +70,10 @@ void set_aside(const fs::path& file, const std::function<void()>& check) {
   if (error)
     throw Error(fmt::format("cannot rename '{}' to '{}': {}", file.string(), old.string(),
                             error.message()));
-  log::warn(fmt::format("'{}' is not of the run that goes on here: it is '{}' from now on",
-                        file.string(), old.filename().string()));
+  log::warn(fmt::format("'{}' is {}: it is '{}' from now on", file.string(),
+                        is_damaged ? "damaged (quern checkpoint verify says why)"
+                                   : "not of the run that goes on here",
+                        old.filename().string()));
 }
 
 }  // namespace
@@ -104,17 +106,18 @@ bool restore_best_checkpoint(const fs::path& folder, const BestEvaluation& best,
                              const std::function<void()>& check) {
   const fs::path file = folder / kBestCheckpointName;
   std::error_code error;
+  const std::optional<CheckpointState> named = read_good(file);
+  const bool is_damaged = !named;
   if (best.epoch == 0) {
-    if (fs::exists(file, error)) set_aside(file, check);
+    if (fs::exists(file, error)) set_aside(file, is_damaged, check);
     return true;
   }
-  const std::optional<CheckpointState> named = read_good(file);
   if (is_of(named, best)) return true;
   const fs::path checkpoint = folder / checkpoint_name(best.step);
   const std::optional<CheckpointState> right = read_good(checkpoint);
   const bool has_right = is_of(right, best);
   const bool is_earlier = named && has_right && is_beaten_by(*named, *right);
-  if (fs::exists(file, error) && !is_earlier) set_aside(file, check);
+  if (fs::exists(file, error) && !is_earlier) set_aside(file, is_damaged, check);
   if (has_right) name_best_checkpoint(checkpoint, check);
   return has_right;
 }

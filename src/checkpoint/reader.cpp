@@ -14,6 +14,7 @@
 #include "base/log.hpp"
 #include "base/system_failure.hpp"
 #include "base/text.hpp"
+#include "checkpoint/best_checkpoint.hpp"
 #include "checkpoint/canonical_bytes.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/dataset_path.hpp"
@@ -203,6 +204,18 @@ Examination examine(const fs::path& path, Unsealed unsealed) {
   return result;
 }
 
+// ", or ...", where that of the best evaluation is whole.
+std::string best_in_their_place(const fs::path& folder) {
+  const auto best = best_checkpoint_of(folder);
+  if (!best) return "";
+  try {
+    read_checkpoint(*best);
+  } catch (const Error&) {
+    return "";
+  }
+  return fmt::format(", or '{}', that of the best evaluation, by its name", best->string());
+}
+
 bool is_newer(const std::vector<CheckpointFile>& checkpoints, std::int64_t step) {
   return !checkpoints.empty() && checkpoints.back().step > step;
 }
@@ -244,8 +257,8 @@ std::optional<LoadedCheckpoint> load_newest_good(const fs::path& folder,
   if (checkpoints.empty()) return std::nullopt;
   throw UnusableError(
       fmt::format("none of the {} checkpoints in '{}' can be used (quern "
-                  "checkpoint verify says why; expected one that is whole)",
-                  checkpoints.size(), folder.string()));
+                  "checkpoint verify says why; expected one that is whole{})",
+                  checkpoints.size(), folder.string(), best_in_their_place(folder)));
 }
 
 std::optional<LoadedCheckpoint> load_newest(const fs::path& folder,

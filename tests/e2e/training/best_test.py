@@ -178,6 +178,26 @@ class BestTest(training.TrainingTest):
         self.assertEqual(self.best_file("run").read_bytes(), before)
         self.assertIn("by its name", self.quern("evaluate", "run", "--data", "test").err)
 
+    def damage_file(self, file):
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2] ^= 1
+        file.write_bytes(content)
+
+    def test_one_that_is_damaged_is_called_so(self):
+        self.train("mlp", "run", *SHAKY)
+        self.damage_file(self.best_file("run"))
+        done = self.train("mlp", "run", *SHAKY)
+        self.assertRegex(done.err, r"warning: 'run/checkpoints/best\.h5' is damaged \(.+\): it is 'best-old\.h5' from now on")
+        self.assertNotIn("not of the run", done.err)
+
+    def test_one_that_is_left_beside_damaged_ones_is_named(self):
+        self.train("mlp", "run", *SHAKY)
+        for step in checkpoint_steps(self.folder / "run"):
+            self.damage_file(checkpoint_file(self.folder / "run", step))
+        done = self.train("mlp", "run", *SHAKY, expected=93)
+        self.assertIn("none of the 1 checkpoints in 'run/checkpoints' can be used (quern checkpoint verify says why; expected one that is "
+                      "whole, or 'run/checkpoints/best.h5', that of the best evaluation, by its name)", done.err)
+
     def test_one_that_is_gone_is_warned_of(self):
         self.train("mlp", "run", *SHAKY)
         self.best_file("run").unlink()

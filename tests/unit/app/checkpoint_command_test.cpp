@@ -70,6 +70,17 @@ TEST_F(CheckpointCommandTest, HashPrintsTheHashAlone) {
   EXPECT_EQ(run({"hash", newest_}).output, outcome.output);
 }
 
+// Clocks of nodes and file servers differ.
+TEST_F(CheckpointCommandTest, ListKnowsFilesOfTheFuture) {
+  namespace fs = std::filesystem;
+  const auto now = fs::file_time_type::clock::now();
+  fs::last_write_time(newest_, now + std::chrono::hours(3));
+  fs::last_write_time(older_, now + std::chrono::seconds(30));
+  const std::string list = run({"ls", run_}).output;
+  EXPECT_THAT(list, HasSubstr("    future  good    ckpt-0000000010.h5"));
+  EXPECT_THAT(list, HasSubstr("       0 s  good    ckpt-0000000005.h5"));
+}
+
 TEST_F(CheckpointCommandTest, ListShowsNewestFirstAndNamesDamage) {
   const std::string good = run({"ls", run_}).output;
   EXPECT_LT(good.find("ckpt-0000000010.h5"), good.find("ckpt-0000000005.h5"));
