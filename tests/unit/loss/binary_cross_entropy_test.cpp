@@ -15,49 +15,19 @@ namespace {
 
 using test::LossMode;
 
-struct Bench {
-  std::vector<float> predictions;
-  std::vector<float> wanted;
-  Activation x;
-  LossTarget target;
-};
-
-Bench make_bench(const test::TestBatch& batch, const Shape& shape, Layout layout) {
-  const auto count = static_cast<std::size_t>(batch.rows() * shape.units());
-  Bench bench;
-  bench.predictions = test::random_values(count, 1, -6, 6);
-  bench.wanted = test::random_values(count, 2, 0, 1);
-  bench.x = test::make_activation(shape, layout, batch.rows(), bench.predictions, 900);
-  bench.target.values = test::make_activation(shape, layout, batch.rows(), bench.wanted, -900);
-  return bench;
+// Probabilities, and logits on both sides of where the sigmoid bends.
+test::ValuesBench make_bench(const test::TestBatch& batch, const Shape& shape, Layout layout) {
+  return test::make_values_bench(batch, shape, layout, {-6, 6}, {0, 1});
 }
 
 void expect_matches_reference(const test::TestBatch& batch, const Shape& shape, Layout layout) {
   SCOPED_TRACE(std::to_string(batch.samples) + " samples, " + to_string(shape));
   BinaryCrossEntropy loss(shape);
-  const Bench bench = make_bench(batch, shape, layout);
-  const test::LossResult result = test::run_loss(loss, batch, bench.x, bench.target);
-  const std::vector<std::int64_t> samples = test::sample_of_row(batch);
-  for (int s = 0; s < batch.rows(); ++s) {
-    const auto row = static_cast<std::size_t>(s);
-    const std::vector<float> dx = test::sample_of(result.d_prediction, shape.units(), s);
-    EXPECT_EQ(result.row_values[2 * row + 1], 0);
-    if (samples[row] < 0) {
-      EXPECT_EQ(dx, std::vector<float>(dx.size(), 0.0f));
-      EXPECT_EQ(result.row_values[2 * row], 0);
-      continue;
-    }
-    const std::vector<float> floats = test::sample_of(bench.predictions, shape.units(), s);
-    const std::vector<float> wanted = test::sample_of(bench.wanted, shape.units(), s);
-    const std::vector<double> x(floats.begin(), floats.end());
-    const std::vector<double> t(wanted.begin(), wanted.end());
-    EXPECT_NEAR(result.row_values[2 * row], reference::binary_cross_entropy(x, t), 2e-6);
-    const std::vector<double> gradient = reference::binary_cross_entropy_backward(x, t);
-    for (std::size_t u = 0; u < dx.size(); ++u)
-      EXPECT_NEAR(double{dx[u]} * batch.samples, gradient[u], 1e-6);
-  }
-  EXPECT_EQ(result.d_padding, 0);
-  EXPECT_EQ(result.sums, test::expected_sums(batch, result.row_values));
+  test::expect_rows_match(
+      loss, batch, make_bench(batch, shape, layout),
+      [](const auto& x, const auto& t) { return reference::binary_cross_entropy(x, t); },
+      [](const auto& x, const auto& t) { return reference::binary_cross_entropy_backward(x, t); },
+      2e-6);
 }
 
 TEST(BinaryCrossEntropy, MatchesTheReferenceOnOddSizesInAllLayouts) {
@@ -120,7 +90,7 @@ TEST(BinaryCrossEntropy, EvaluationGivesTheSameValuesWithoutAGradient) {
   for (const Layout layout : test::all_layouts()) {
     const test::TestBatch batch{33, 4, 16};
     BinaryCrossEntropy loss({33});
-    const Bench bench = make_bench(batch, {33}, layout);
+    const test::ValuesBench bench = make_bench(batch, {33}, layout);
     const test::LossResult train = test::run_loss(loss, batch, bench.x, bench.target);
     const test::LossResult evaluation =
         test::run_loss(loss, batch, bench.x, bench.target, LossMode::evaluate);

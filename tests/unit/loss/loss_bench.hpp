@@ -2,12 +2,15 @@
 // Runs a loss once over a test batch and hands back everything that it wrote.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "linalg/reference/block_sum.hpp"
 #include "loss/loss.hpp"
+#include "support/random_values.hpp"
 #include "support/test_step.hpp"
 
 namespace quern::test {
@@ -111,6 +114,61 @@ inline std::vector<float> expected_sums(const TestBatch& batch,
       sums[p * kSumStride + kSumOffset + column] = roots[p];
   }
   return sums;
+}
+
+/// Predictions, and numbers that they are compared with; padding is far from both.
+struct ValuesBench {
+  std::vector<float> predictions;
+  std::vector<float> wanted;
+  Activation x;
+  LossTarget target;
+};
+
+struct ValueRange {
+  float low = -1;
+  float high = 1;
+};
+
+inline ValuesBench make_values_bench(const TestBatch& batch, const Shape& shape, Layout layout,
+                                     const ValueRange& predicted = {},
+                                     const ValueRange& wanted = {}) {
+  const auto count = static_cast<std::size_t>(batch.rows() * shape.units());
+  ValuesBench bench;
+  bench.predictions = random_values(count, 1, predicted.low, predicted.high);
+  bench.wanted = random_values(count, 2, wanted.low, wanted.high);
+  bench.x = make_activation(shape, layout, batch.rows(), bench.predictions, 900);
+  bench.target.values = make_activation(shape, layout, batch.rows(), bench.wanted, -900);
+  return bench;
+}
+
+/// Runs the loss, and holds the values and gradients of all rows, and the sums, against a reference
+/// for one sample: value_of(x, t) and gradient_of(x, t), of doubles. Empty rows have zeros.
+template <class Value, class Gradient>
+void expect_rows_match(Loss& loss, const TestBatch& batch, const ValuesBench& bench,
+                       const Value& value_of, const Gradient& gradient_of, double tolerance) {
+  const int units = loss.shape().units();
+  const LossResult result = run_loss(loss, batch, bench.x, bench.target);
+  const std::vector<std::int64_t> samples = sample_of_row(batch);
+  for (int s = 0; s < batch.rows(); ++s) {
+    const auto row = static_cast<std::size_t>(s);
+    const std::vector<float> dx = sample_of(result.d_prediction, units, s);
+    EXPECT_EQ(result.row_values[2 * row + 1], 0);
+    if (samples[row] < 0) {
+      EXPECT_EQ(dx, std::vector<float>(dx.size(), 0.0f));
+      EXPECT_EQ(result.row_values[2 * row], 0);
+      continue;
+    }
+    const std::vector<float> floats = sample_of(bench.predictions, units, s);
+    const std::vector<float> wanted = sample_of(bench.wanted, units, s);
+    const std::vector<double> x(floats.begin(), floats.end());
+    const std::vector<double> t(wanted.begin(), wanted.end());
+    EXPECT_NEAR(result.row_values[2 * row], value_of(x, t), tolerance);
+    const std::vector<double> gradient = gradient_of(x, t);
+    for (std::size_t u = 0; u < dx.size(); ++u)
+      EXPECT_NEAR(double{dx[u]} * batch.samples, gradient[u], 1e-6);
+  }
+  EXPECT_EQ(result.d_padding, 0);
+  EXPECT_EQ(result.sums, expected_sums(batch, result.row_values));
 }
 
 }  // namespace quern::test
