@@ -38,6 +38,6 @@ struct DataProblems {
 /// where rank 0 could not: then it is to be known whether that is so of its node alone.
 /// SystemFailure where it fails. `training_bytes`: what else its ranks take.
 DataProblems data_problems(const DataSets& data_sets, const DataSpec& data, int node_ranks,
-                           int ranks, std::int64_t training_bytes);
+                           int ranks, std::int64_t training_bytes = 0);
 
 }  // namespace quern

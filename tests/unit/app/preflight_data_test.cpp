@@ -82,6 +82,13 @@ TEST_F(PreflightData, WhatRankZeroCannotOpenAnotherNodeMay) {
   EXPECT_EQ(data_problems(sets, data_, 1, 2).reading, "of rank 0");
 }
 
+TEST_F(PreflightData, TheTrainingMustFitBesideItsData) {
+  const DataSets sets = open_data_sets(comm_, data_);
+  EXPECT_EQ(data_problems(sets, data_, 1, 1, 1 << 20).memory, "");
+  EXPECT_THAT(data_problems(sets, data_, 1, 1, std::int64_t{1} << 60).memory,
+              HasSubstr("the training with its data needs "));
+}
+
 TEST_F(PreflightData, NodesOpenTheFirstAndTheLastShardOfEachSetOnly) {
   const DataSets sets = open_data_sets(comm_, data_);
   ASSERT_EQ(sets.problem, "");
