@@ -18,16 +18,19 @@ MPIEXEC = sys.argv[2]
 # A rank's number and how many there are, as shells read them: Open MPI's names, then MPICH's.
 RANK, SIZE = "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}", "${OMPI_COMM_WORLD_SIZE:-$PMI_SIZE}"
 # Every rank notes its own exit status (mpirun tells only one of them) and leaves together with the
-# others, because mpirun ends whoever is still there when the first one has failed.
-NOTE_STATUS = f'code=$?; echo $code > "$QUERN_TEST_STATUS/{RANK}"; '
+# others, because mpirun ends whoever is still there when the first one has failed. The note is whole
+# when it has its name.
+NOTE_STATUS = (f'code=$?; echo $code > "$QUERN_TEST_STATUS/.{RANK}"; '
+               f'mv "$QUERN_TEST_STATUS/.{RANK}" "$QUERN_TEST_STATUS/{RANK}"; ')
 EACH_RANK = ('"$@"; ' + NOTE_STATUS + f"""
 for attempt in $(seq 1200); do
   [ "$(ls "$QUERN_TEST_STATUS" | grep -c '^[0-9]')" -ge "{SIZE}" ] && break
   sleep 0.05
 done
 exit $code""")
-# For ranks that do not end on their own.
-EACH_RANK_ALONE = '"$@"; ' + NOTE_STATUS + 'exit $code'
+# For ranks that do not end on their own. What others say of one that was killed goes through mpirun, which ends as soon
+# as it hears of that one: on a busy machine before they have spoken.
+EACH_RANK_ALONE = '"$@"; ' + NOTE_STATUS + '[ $code -lt 128 ] || sleep 0.5; exit $code'
 LAUNCHER_VARIABLES = ("OMPI_COMM_", "PMIX_", "PMI_", "SLURM_", "FLUX_", "PALS_")
 TIMEOUT_S = 100
 
