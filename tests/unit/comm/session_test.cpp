@@ -37,6 +37,11 @@ TEST(Session, WithoutMpiSeveralProcessesAreRefused) {
   EXPECT_THROW(start_communication(Transport::automatic, started(4)), InputError);
 }
 
+TEST(Session, WithoutMpiNoCommunicatorIsJoined) {
+  if (built_with_mpi()) GTEST_SKIP() << "built with MPI";
+  EXPECT_THROW(join_communicator(0), InputError);
+}
+
 TEST(Session, AbortEndsWithTheCode) {
   const auto session = start_communication(Transport::serial, Launch{});
   EXPECT_EXIT(session->communicator().abort(ExitCode::do_not_requeue),
