@@ -189,6 +189,7 @@ ClusterFigures cluster_of(Given& given, const PlanOptions& options, const BenchM
   ClusterFigures cluster;
   cluster.ranks_per_node = given.ranks_per_node;
   cluster.adding_bytes_per_s = machine.rank_bytes_per_s;
+  if (given.has_gpus()) cluster.shared_bytes = 0;  // each has its own memory
   if (!given.site) cluster.shared_bytes = static_cast<double>(free_shared_memory_bytes());
   if (given.site) {
     if (machine.rank_flops > 0)

@@ -119,7 +119,7 @@ class ExampleTest(unittest.TestCase):
         self.assertEqual(done.code, 0, done)
         done = quern("evaluate", "one", "--data", "nowhere", cwd=self.folder)
         self.assertEqual(done.code, 2, done)
-        self.assertIn("loss.kind: this program does not know 'pinball' (known: none", done.err)
+        self.assertIn("the loss is of kind 'pinball', which this program does not know (known: none", done.err)
 
     def test_beside_a_simulation(self):
         text = self.run_example("three", ranks=3)

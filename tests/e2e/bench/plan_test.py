@@ -280,6 +280,11 @@ class PlanTest(training.TrainingTest):
         self.assertGreater(two["network_us"], 0)
         self.assertEqual(two["hidden_us"], 0)  # one bucket
         self.assertEqual(self.plan(*words, "--set", "train.precision=bf16", bench=()).code, 0)
+        # Each GPU has parameters, gradient and both averages, also where all are on one node.
+        wide = [self.steps("--nodes", str(nodes), "--site", "gpus", "--batch-per-rank", "64", "--set",
+                           "network.layers.fc1.features=4000", bench=())[1]["steps"][-1]["memory_bytes"] for nodes in (1, 2)]
+        self.assertGreater(wide[0], 4 * 4 * (144 * 4000 + 4000 * 10))
+        self.assertAlmostEqual(wide[0], wide[1], delta=0.1 * wide[1])
         before = training.tree(self.folder)
         for more, options, message in (
                 (("--set", "train.precision=tf32"), {}, 'train.precision = "tf32": the GPUs of \'gpus\' have no figures'),

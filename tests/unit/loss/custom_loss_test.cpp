@@ -83,10 +83,11 @@ TEST(CustomLoss, MustBeRegisteredOnceAndFitItsNetwork) {
   register_loss("twice", [](const Shape& shape) { return std::make_unique<HalfSquares>(shape); });
   register_loss("other", [](const Shape&) { return std::make_unique<HalfSquares>(Shape{3}); });
   register_loss("none", [](const Shape&) { return std::unique_ptr<Loss>(); });
-  test::expect_error([] { make_loss(custom("pinbal"), {4}); }, ExitCode::bad_input,
-                     {"loss.kind: this program does not know 'pinbal' (known: ", "'twice'"});
+  test::expect_error(
+      [] { make_loss(custom("pinbal"), {4}); }, ExitCode::bad_input,
+      {"the loss is of kind 'pinbal', which this program does not know (known: ", "'twice'"});
   test::expect_error([] { make_loss(custom("twice"), {4}); }, ExitCode::failure,
-                     {"registers 'twice' more than once"});
+                     {"is of kind 'twice', which this program registers more than once"});
   for (const char* kind : {"other", "none"}) {
     test::expect_error([&] { make_loss(custom(kind), {4}); }, ExitCode::failure,
                        {kind, "was asked for a loss of [4], and made another"});
