@@ -121,7 +121,8 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
   info.step = checkpoint.loaded ? checkpoint.state()->progress.step : 0;
   info.samples = result.samples;
   info.loss = result.loss;
-  if (recipe.data.target == TargetType::label) info.correct = result.correct;
+  info.answers = result.answers;
+  info.correct = result.correct;
   info.rmse = result.rmse();
   info.r2 = result.r2();
   if (metrics) {

@@ -96,16 +96,13 @@ Json json_of(const std::optional<double>& number) {
 std::string evaluation_report(const EvaluationInfo& info) {
   std::string text = fmt::format("{} on {}: loss {:.6f}", printable(info.checkpoint),
                                  printable(info.data), info.loss);
-  if (info.correct) {
-    text +=
-        fmt::format("  accuracy {:.2f} % ({} of {})",
-                    100.0 * static_cast<double>(*info.correct) / static_cast<double>(info.samples),
-                    *info.correct, info.samples);
-  } else {
-    if (info.rmse) text += fmt::format("  rmse {:.6f}", *info.rmse);
-    if (info.r2) text += fmt::format("  r2 {:.6f}", *info.r2);
-    text += fmt::format("  ({} samples)", info.samples);
+  if (info.answers > 0) {
+    text += fmt::format("  accuracy {:.2f} % ({} of {})",
+                        100.0 * share_of(info.correct, info.answers), info.correct, info.answers);
   }
+  if (info.rmse) text += fmt::format("  rmse {:.6f}", *info.rmse);
+  if (info.r2) text += fmt::format("  r2 {:.6f}", *info.r2);
+  if (info.answers != info.samples) text += fmt::format("  ({} samples)", info.samples);
   if (info.top5) {
     text += fmt::format("  top-5 {:.2f} %", 100.0 * static_cast<double>(*info.top5) /
                                                 static_cast<double>(info.samples));
@@ -122,9 +119,10 @@ std::string evaluation_json(const EvaluationInfo& info) {
   json["step"] = info.step;
   json["samples"] = info.samples;
   json["loss"] = info.loss;
-  if (info.correct) {
-    json["correct"] = *info.correct;
-    json["accuracy"] = static_cast<double>(*info.correct) / static_cast<double>(info.samples);
+  if (info.answers > 0) {
+    json["correct"] = info.correct;
+    if (info.answers != info.samples) json["answers"] = info.answers;
+    json["accuracy"] = share_of(info.correct, info.answers);
   }
   if (info.top5) {
     json["top5_accuracy"] = static_cast<double>(*info.top5) / static_cast<double>(info.samples);

@@ -16,7 +16,8 @@ struct EvaluationInfo {
   std::int64_t step = 0;
   std::int64_t samples = 0;
   double loss = 0;
-  std::optional<std::int64_t> correct;
+  std::int64_t answers = 0;                   ///< right or wrong; 0: there is no accuracy
+  std::int64_t correct = 0;                   ///< of these
   std::optional<std::int64_t> top5;           ///< correct answers among the five largest outputs
   std::vector<std::string> class_names;       ///< of all classes, where they have names
   std::vector<std::int64_t> class_samples;    ///< of each class, if asked for

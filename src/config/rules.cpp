@@ -164,8 +164,14 @@ void check_monitor(const Checker& check) {
                      std::to_string(recipe.train.evaluate_every) +
                      ", expected one: it counts epochs, and an evaluation has to tell that none is "
                      "better");
-  if (recipe.train.monitor == Monitor::accuracy && recipe.data.target != TargetType::label)
-    check.report("train.monitor", "\"accuracy\" needs data.target = \"label\", expected \"loss\"");
+  const LossType loss = recipe.loss.type;
+  if (check.are_sound({"loss.type"}) && recipe.train.monitor == Monitor::accuracy &&
+      loss != LossType::cross_entropy && loss != LossType::binary_cross_entropy &&
+      loss != LossType::custom) {
+    check.report("train.monitor",
+                 "\"accuracy\" needs a loss that has one (cross_entropy, binary_cross_entropy), "
+                 "expected \"loss\"");
+  }
 }
 
 void check_optimizer(const Checker& check) {

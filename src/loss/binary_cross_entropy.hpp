@@ -4,7 +4,8 @@
 //   loss = sum_u (-t_u log p_u - (1 - t_u) log(1 - p_u)) / U
 //        = sum_u (max(x_u, 0) - x_u t_u + log(1 + exp(-|x_u|))) / U
 //   d_x_u = (p_u - t_u) inverse_count / U
-// as torch.nn.BCEWithLogitsLoss. Stable for any finite x.
+// as torch.nn.BCEWithLogitsLoss. Stable for any finite x. An answer is right where the probability
+// and the target lie on the same side of 1/2, which itself is "no": x_u > 0 just where t_u > 1/2.
 #pragma once
 
 #include "loss/loss.hpp"
@@ -16,6 +17,7 @@ namespace quern {
 class BinaryCrossEntropy final : public Loss {
  public:
   explicit BinaryCrossEntropy(const Shape& prediction) : Loss(prediction) {}
+  std::int64_t answers_per_sample() const override { return shape().units(); }
   void put_predictions(const ExecSpace& exec, const Activation& output) const override;
 
  protected:

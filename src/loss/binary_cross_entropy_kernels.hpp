@@ -23,6 +23,11 @@ KOKKOS_INLINE_FUNCTION float binary_cost(float x, float t, float power) {
   return (x > 0 ? x : 0.0f) - x * t + log_normal(1.0f + power);
 }
 
+/// Are both on the same side: is it "yes" to both, or to none?
+KOKKOS_INLINE_FUNCTION bool is_right(float x, float t) {
+  return (x > 0) == (t > 0.5f);
+}
+
 /// What BinaryCrossEntropy::evaluate_rows says.
 using EvaluateBinaryCrossEntropy = void(const ExecSpace& exec, const LossContext& step,
                                         const Activation& prediction, const LossTarget& target,

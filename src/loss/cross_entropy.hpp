@@ -29,6 +29,8 @@ class CrossEntropy final : public Loss {
   explicit CrossEntropy(const Shape& prediction, double label_smoothing = 0,
                         const std::vector<double>& class_weights = {});
   Layout input_layout(Layout) const override { return flat_layout(); }
+  /// Is the largest prediction (of equals the first) the labelled class?
+  std::int64_t answers_per_sample() const override { return 1; }
   void set_class_weights(const std::vector<double>& weights) override;
 
  protected:

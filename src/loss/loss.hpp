@@ -70,6 +70,10 @@ class Loss {
   /// array holds it.
   virtual bool reads_tiles() const { return false; }
 
+  /// How many answers of each sample are right or wrong, the most that kCorrect can count; 0: none,
+  /// and there is no accuracy.
+  virtual std::int64_t answers_per_sample() const { return 0; }
+
   /// Puts what a network puts out into the units of the targets, in place: for losses that take it
   /// for something else.
   virtual void put_predictions(const ExecSpace& /*exec*/, const Activation& /*output*/) const {}
@@ -103,8 +107,7 @@ class Loss {
                 std::int64_t offset) const;
 
   /// Per row of the last batch, [rows, kColumns]: the sample's own loss, not divided by the
-  /// batch, and 1 if its largest prediction is the labelled class (the first largest counts; always
-  /// 0 without labels). Zero in empty rows.
+  /// batch, and how many of its answers are right. Zero in empty rows.
   ConstFloatView row_values() const { return row_values_; }
 
  protected:

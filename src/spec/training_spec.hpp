@@ -106,7 +106,7 @@ enum class Convolution {
 /// What makes one evaluation better than another.
 enum class Monitor {
   loss,      ///< a lower loss
-  accuracy,  ///< more correct answers; of labels
+  accuracy,  ///< more right answers
 };
 
 struct TrainSpec {

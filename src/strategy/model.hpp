@@ -65,7 +65,7 @@ class Model {
   // In what follows `batch` is one of those in flight.
 
   const Activations& activations(int batch = 0) const { return in_flight(batch).activations; }
-  /// Of the last stage.
+  /// On ranks of other stages, too, which do not run it.
   const Loss& loss() const { return *loss_; }
   /// The flat block; the name table is network().table().
   const FloatView& parameters() const { return parameters_; }

@@ -12,6 +12,19 @@
 
 namespace quern {
 
+namespace {
+
+template <class Read>
+void read_samples(Communicator& comm, const Read& read) {
+  try {
+    agree(comm, read);
+  } catch (const AgreedError& error) {
+    throw UnreadableSamples(error);
+  }
+}
+
+}  // namespace
+
 Evaluator::Evaluator(const ProcessGrid& grid, Model& model, const Samples& samples,
                      const BatchRule& batches, const GridTransports& transports)
     : grid_(grid),
@@ -66,7 +79,7 @@ Evaluation Evaluator::run(const ExecSpace& exec,
     const std::vector<BatchPiece>& pieces = is_last ? last_pieces_ : full_pieces_;
     if (samples_.stream) {
       if (samples_.stream->hands_back(epoch, done)) wait(exec);
-      agree(grid_.world(), [&] { samples_.stream->prepare(epoch, done); });
+      read_samples(grid_.world(), [&] { samples_.stream->prepare(epoch, done); });
     }
     if (!transports_.are_none() && unseen++ == batches_unseen_) {
       wait(exec);
@@ -102,6 +115,7 @@ Evaluation Evaluator::run(const ExecSpace& exec,
   const double loss = sums.loss_sum / count;
   return {.samples = sums.samples,
           .loss = loss,
+          .answers = sums.samples * model_.loss().answers_per_sample(),
           .correct = sums.correct,
           .has_targets = model_.compares_targets(),
           .target_variance = target_variance_,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "comm/agree.hpp"
 #include "comm/process_grid.hpp"
 #include "parallel/make_reducer.hpp"
 #include "strategy/batch_rule.hpp"
@@ -15,6 +16,12 @@
 #include "train/evaluation.hpp"
 
 namespace quern {
+
+/// Samples of a streamed set cannot be read; an exchange that fails is another AgreedError.
+class UnreadableSamples : public AgreedError {
+ public:
+  explicit UnreadableSamples(const AgreedError& error) : AgreedError(error) {}
+};
 
 class Evaluator {
  public:
@@ -27,11 +34,8 @@ class Evaluator {
   /// What this rank needs room for.
   BatchLimit limit() const { return full_.limit(); }
 
-  /// Are its samples read while it runs?
-  bool is_streamed() const { return samples_.stream != nullptr; }
-
-  /// Collective; equal on all ranks, and for any number of ranks. AgreedError where samples of a
-  /// streamed set cannot be read.
+  /// Collective; equal on all ranks, and for any number of ranks. UnreadableSamples where the set
+  /// is streamed.
   /// `after_piece`: called with each piece of this rank's part of a batch, after forward.
   Evaluation run(const ExecSpace& exec,
                  const std::function<void(const BatchPlan&)>& after_piece = {});

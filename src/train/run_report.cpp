@@ -176,8 +176,8 @@ MetricsRecord RunReport::record(const char* kind, const TrainingProgress& at, st
   line.epoch = epoch;
   line.step = at.step;
   line.loss = loss;
-  if (recipe_.data.target == TargetType::label)
-    line.accuracy = correct / static_cast<double>(samples);
+  if (answers_per_sample_ > 0)
+    line.accuracy = correct / static_cast<double>(samples * answers_per_sample_);
   line.samples = samples;
   line.ranks = comm_.size();
   line.time_s = since_start_.seconds();

@@ -26,10 +26,15 @@ namespace quern {
 /// because it has their numbers or their clocks.
 class RunReport {
  public:
-  /// `recipe` and the grid's world must outlive it.
+  /// `recipe` and the grid's world must outlive it. `answers_per_sample`: of the loss.
   /// `test_data`: digest of the content, "" without a test set.
-  RunReport(const Recipe& recipe, const ProcessGrid& grid, std::string test_data = "")
-      : recipe_(recipe), grid_(grid), comm_(grid.world()), test_data_(std::move(test_data)) {}
+  RunReport(const Recipe& recipe, const ProcessGrid& grid, std::int64_t answers_per_sample,
+            std::string test_data = "")
+      : recipe_(recipe),
+        grid_(grid),
+        comm_(grid.world()),
+        answers_per_sample_(answers_per_sample),
+        test_data_(std::move(test_data)) {}
 
   /// Rank 0's. The files go on after `at`; `check` comes before what they have of later steps is
   /// dropped. InputError when one cannot be read or written.
@@ -94,6 +99,7 @@ class RunReport {
   const Recipe& recipe_;
   ProcessGrid grid_;
   Communicator& comm_;  // the world
+  std::int64_t answers_per_sample_;
   std::string test_data_;
   std::optional<Output> out_;  // rank 0's
   bool is_started_ = false;    // rank 0's: a start without an end

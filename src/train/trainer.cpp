@@ -33,6 +33,14 @@ void check_progress(const TrainingProgress& progress, std::int64_t num_samples) 
       ", expected numbers from 0 on and at most " + std::to_string(num_samples) + " samples");
 }
 
+void check_monitor(Monitor monitor, const Loss& loss) {
+  if (monitor == Monitor::accuracy && loss.answers_per_sample() == 0) {
+    throw InputError(
+        "train.monitor = \"accuracy\", but the loss says of no answer that it is right "
+        "(Loss::answers_per_sample()), expected \"loss\"");
+  }
+}
+
 }  // namespace
 
 Trainer::Trainer(const Recipe& recipe, const ProcessGrid& grid, const RunFolder& folder,
@@ -49,9 +57,10 @@ Trainer::Trainer(const Recipe& recipe, const ProcessGrid& grid, const RunFolder&
       checkpoints_(recipe, grid, folder, model, step_, train, test ? test->data_hash : "",
                    options.transports),
       exec_(make_instance()),
-      report_(recipe, grid, test ? test->data_hash : ""),
+      report_(recipe, grid, model.loss().answers_per_sample(), test ? test->data_hash : ""),
       best_{.monitor = recipe.train.monitor} {
   run_on_root(comm_, [&] {
+    check_monitor(recipe.train.monitor, model.loss());
     checkpoints_.check_names();
     if (!options_.has_read_checkpoint) checkpoints_.check_room();
   });
@@ -236,8 +245,7 @@ std::optional<AgreedError> Trainer::evaluate() {
   Evaluation result;
   try {
     result = evaluate_test_set();
-  } catch (const AgreedError& error) {
-    if (!evaluator_->is_streamed()) throw;
+  } catch (const UnreadableSamples& error) {
     return error;
   }
   const double value = best_.monitor == Monitor::loss ? result.loss : result.accuracy();

@@ -14,10 +14,10 @@ struct BinarySums : LossRows {
   ActivationIndex at;
   int padded_units;
 
-  KOKKOS_INLINE_FUNCTION float sum_lane(std::int64_t row, int lane) const {
+  KOKKOS_INLINE_FUNCTION LaneSums sum_lane(std::int64_t row, int lane) const {
     if (d_prediction) set_gradients(row, lane);
     if (is_nc()) return sum(row, lane, kLanes);
-    return lane == 0 ? sum(row, 0, 1) : 0;
+    return lane == 0 ? sum(row, 0, 1) : LaneSums{};
   }
 
   /// Of the units lane, lane + 16, ... and their padding.
@@ -31,12 +31,13 @@ struct BinarySums : LossRows {
     }
   }
 
-  /// The costs of the units from `first` on, with steps of `step`.
-  KOKKOS_INLINE_FUNCTION float sum(std::int64_t row, int first, int step) const {
-    float total = 0;
+  /// Over the units from `first` on, with steps of `step`.
+  KOKKOS_INLINE_FUNCTION LaneSums sum(std::int64_t row, int first, int step) const {
+    LaneSums total;
     for (int u = first; u < units; u += step) {
       const std::int64_t i = at(row, u);
-      total += binary_cost(prediction[i], target[i], power_below_one(prediction[i]));
+      total.cost += binary_cost(prediction[i], target[i], power_below_one(prediction[i]));
+      total.correct += is_right(prediction[i], target[i]) ? 1.0f : 0.0f;
     }
     return total;
   }

@@ -21,7 +21,7 @@ struct RegressionSums : LossRows {
 
   /// Sum of the errors' costs of one lane of a row; sets their gradients. In nchw16n, where a row
   /// has one chain only, lane 0 sums and all lanes share the gradients.
-  KOKKOS_INLINE_FUNCTION float sum_lane(std::int64_t row, int lane) const {
+  KOKKOS_INLINE_FUNCTION LaneSums sum_lane(std::int64_t row, int lane) const {
     const std::int64_t row_stride = row_floats(units);
     const float scale = factor(row, Error::kFactor);
     const bool in_nc = is_nc();
@@ -37,13 +37,13 @@ struct RegressionSums : LossRows {
       const bool flat = scale == 0 || (after_relu && u < units && prediction[at] <= 0);
       if (d_prediction) d_prediction[at] = flat ? 0 : scale * slope;
     }
-    if (in_nc || lane > 0) return sum;
+    if (in_nc || lane > 0) return {sum};
     for (std::int64_t u = 0; u < units; ++u) {
       const std::int64_t at = (row / kLanes * units + u) * kLanes + row % kLanes;
       const float e = prediction[at] - target[at];
       sum += error.cost(e, error.slope(e));
     }
-    return sum;
+    return {sum};
   }
 };
 

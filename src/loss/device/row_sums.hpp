@@ -26,39 +26,56 @@ struct LossRows {
   }
 };
 
-/// Overwrites the values of all rows with the means of what `lanes` sums. Lanes: a LossRows, and
-/// float sum_lane(std::int64_t row, int lane), which may write what belongs to that lane. In
-/// nchw16n, where a row has one chain only, lane 0 sums.
+/// Of the units of a lane.
+struct LaneSums {
+  float cost = 0;
+  float correct = 0;
+};
+
+/// Overwrites the values of all rows with the mean cost of a unit and the number of right answers.
+/// Lanes: a LossRows, and LaneSums sum_lane(std::int64_t row, int lane), which may write what
+/// belongs to that lane. In nchw16n, where a row has one chain only, lane 0 sums.
 template <class Lanes, int Threads = kTeamThreads<kLanes * kLanes>>
 struct RowSumsTeam {
   static constexpr int kThreads = Threads;
   static constexpr int kRows = kLanes;
-  static constexpr std::size_t kScratchBytes = scratch_bytes(kRows * kLanes, 1);
+  static constexpr std::size_t kScratchBytes = scratch_bytes(2 * kRows * kLanes, 2);
 
   Lanes lanes;
 
   KOKKOS_INLINE_FUNCTION void operator()(const Team& team) const {
-    float* sums = scratch_floats(team, kRows * kLanes);
+    float* costs = scratch_floats(team, kRows * kLanes);
+    float* correct = scratch_floats(team, kRows * kLanes);
     const std::int64_t first = team.league_rank() * kRows;
     const bool is_nc = lanes.is_nc();
     for (int item = team.team_rank(); item < kRows * kLanes; item += Threads) {
       // Neighbouring threads: the lanes of a row in nc, the rows of a unit in nchw16n.
       const int row = is_nc ? item / kLanes : item % kLanes;
       const int lane = is_nc ? item % kLanes : item / kLanes;
-      if (first + row < lanes.rows) sums[row * kLanes + lane] = lanes.sum_lane(first + row, lane);
+      if (first + row >= lanes.rows) continue;
+      const LaneSums sums = lanes.sum_lane(first + row, lane);
+      costs[row * kLanes + lane] = sums.cost;
+      correct[row * kLanes + lane] = sums.correct;
     }
     team.team_barrier();
     for (int row = team.team_rank(); row < kRows; row += Threads) {
       if (first + row >= lanes.rows) continue;
-      float* sum = sums + row * kLanes;
-      if (is_nc)
-        for (int width = kLanes / 2; width > 0; width /= 2)
-          for (int l = 0; l < width; ++l) sum[l] += sum[l + width];
       const bool filled = lanes.sample_of_row[first + row] >= 0;
+      const float cost = row_total(costs + row * kLanes, is_nc);
+      const float right = row_total(correct + row * kLanes, is_nc);
       float* value = lanes.values + (first + row) * Loss::kColumns;
-      value[Loss::kLoss] = filled ? sum[0] / static_cast<float>(lanes.units) : 0;
-      value[Loss::kCorrect] = 0;
+      value[Loss::kLoss] = filled ? cost / static_cast<float>(lanes.units) : 0;
+      value[Loss::kCorrect] = filled ? right : 0;
     }
+  }
+
+ private:
+  /// Of the sums of a row's lanes, which it overwrites in nc.
+  static KOKKOS_INLINE_FUNCTION float row_total(float* sum, bool is_nc) {
+    if (is_nc)
+      for (int width = kLanes / 2; width > 0; width /= 2)
+        for (int l = 0; l < width; ++l) sum[l] += sum[l + width];
+    return sum[0];
   }
 };
 

@@ -24,9 +24,10 @@ struct BinaryArrays {
     return sample_of_row[row] < 0 ? 0 : scalars->inverse_count / static_cast<float>(units);
   }
 
-  /// Adds sixteen numbers' costs to `sum`, where `counts` is 1, and sets their gradients: 0 where
-  /// it or the factor is 0.
-  void add(std::int64_t i, const float* counts, const float* factor_of, float* sum) const {
+  /// Adds sixteen numbers' costs to `sum` and the right answers to `right`, where `counts` is 1,
+  /// and sets their gradients: 0 where it or the factor is 0.
+  void add(std::int64_t i, const float* counts, const float* factor_of, float* sum,
+           float* right) const {
     float x[kLanes];
     float d[kLanes];
     QUERN_VECTORIZE
@@ -35,6 +36,7 @@ struct BinaryArrays {
       const float t = target[i + l];
       const float power = power_below_one(x[l]);
       sum[l] += counts[l] > 0 ? binary_cost(x[l], t, power) : 0.0f;
+      right[l] += is_right(x[l], t) ? counts[l] : 0.0f;
       d[l] = probability(x[l], power) - t;
     }
     if (!d_prediction) return;
@@ -45,10 +47,10 @@ struct BinaryArrays {
     }
   }
 
-  void set_value(std::int64_t row, float sum) const {
+  void set_value(std::int64_t row, float sum, float right) const {
     const bool filled = sample_of_row[row] >= 0;
     values[row * Loss::kColumns + Loss::kLoss] = filled ? sum / static_cast<float>(units) : 0;
-    values[row * Loss::kColumns + Loss::kCorrect] = 0;
+    values[row * Loss::kColumns + Loss::kCorrect] = filled ? right : 0;
   }
 };
 
@@ -56,16 +58,21 @@ struct BinaryArrays {
 struct BinaryRow : BinaryArrays {
   void operator()(std::int64_t row) const {
     float sum[kLanes] = {};
+    float right[kLanes] = {};
     float factors[kLanes];
     for (float& each : factors) each = factor(row);
     for (int unit = 0; unit < units; unit += kLanes) {
       float counts[kLanes];
       for (int l = 0; l < kLanes; ++l) counts[l] = unit + l < units ? 1.0f : 0.0f;
-      add(at.sixteen(row, unit), counts, factors, sum);
+      add(at.sixteen(row, unit), counts, factors, sum, right);
     }
-    for (int width = kLanes / 2; width > 0; width /= 2)
-      for (int l = 0; l < width; ++l) sum[l] += sum[l + width];
-    set_value(row, sum[0]);
+    for (int width = kLanes / 2; width > 0; width /= 2) {
+      for (int l = 0; l < width; ++l) {
+        sum[l] += sum[l + width];
+        right[l] += right[l + width];
+      }
+    }
+    set_value(row, sum[0], right[0]);
   }
 };
 
@@ -73,6 +80,7 @@ struct BinaryRow : BinaryArrays {
 struct BinaryLanes : BinaryArrays {
   void operator()(std::int64_t group) const {
     float sum[kLanes] = {};
+    float right[kLanes] = {};
     float factors[kLanes];
     float counts[kLanes];
     for (int l = 0; l < kLanes; ++l) {
@@ -80,8 +88,8 @@ struct BinaryLanes : BinaryArrays {
       counts[l] = 1;
     }
     for (int unit = 0; unit < units; ++unit)
-      add((group * units + unit) * kLanes, counts, factors, sum);
-    for (int l = 0; l < kLanes; ++l) set_value(group * kLanes + l, sum[l]);
+      add((group * units + unit) * kLanes, counts, factors, sum, right);
+    for (int l = 0; l < kLanes; ++l) set_value(group * kLanes + l, sum[l], right[l]);
   }
 };
 

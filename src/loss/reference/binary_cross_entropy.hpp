@@ -28,6 +28,14 @@ T binary_cross_entropy(const std::vector<T>& x, const std::vector<T>& t) {
   return sum / static_cast<T>(x.size());
 }
 
+/// Of how many numbers the probability and the target are on the same side of 1/2.
+template <class T>
+int right_answers(const std::vector<T>& x, const std::vector<T>& t) {
+  int count = 0;
+  for (std::size_t u = 0; u < x.size(); ++u) count += (sigmoid(x[u]) > 0.5) == (t[u] > 0.5) ? 1 : 0;
+  return count;
+}
+
 /// Derivative of the sample's own loss, not divided by the batch.
 template <class T>
 std::vector<T> binary_cross_entropy_backward(const std::vector<T>& x, const std::vector<T>& t) {

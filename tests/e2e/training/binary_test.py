@@ -40,13 +40,17 @@ class BinaryTest(training.TrainingTest):
         return np.array([[float(value) for value in row[1:]] for row in list(csv.reader(io.StringIO(done.out)))[1:]])
 
     def check_figures(self, run, outputs, targets, last):
+        right = int(((outputs > 0.5) == (targets > 0.5)).sum())
+        self.assertEqual(last["accuracy"], right / targets.size)
         self.assertTrue(((outputs > 0) & (outputs < 1)).all())
         losses = -(targets * np.log(outputs) + (1 - targets) * np.log(1 - outputs))
         self.assertAlmostEqual(last["loss"], losses.mean(), delta=1e-4 * losses.mean())
         if "rmse" in last:
             self.assertAlmostEqual(last["rmse"], math.sqrt(np.mean((outputs - targets) ** 2)), places=5)
         done = self.quern("evaluate", run, "--data", "numbers/test" if "rmse" in last else "test", "--json", ranks=2)
-        self.assertEqual(json.loads(done.out)["loss"], last["loss"])
+        told = json.loads(done.out)
+        self.assertEqual([told[key] for key in ("loss", "correct", "answers", "accuracy")],
+                         [last["loss"], right, targets.size, last["accuracy"]])
 
     def test_answers(self):
         self.train("answers", "one")
@@ -59,8 +63,15 @@ class BinaryTest(training.TrainingTest):
         targets = np.load(self.folder / "test-y.npy")
         last = metrics(self.folder / "one", "eval")[-1]
         self.check_figures("one", outputs, targets, last)
-        self.assertGreater(((outputs > 0.5) == (targets > 0.5)).mean(), 0.85)
-        self.assertNotIn("accuracy", last)
+        self.assertGreater(last["accuracy"], 0.85)
+        self.assertGreater(metrics(self.folder / "one", "epoch")[-1]["accuracy"], 0.85)
+        done = self.quern("evaluate", "one", "--data", "numbers/test")
+        self.assertRegex(done.out, r"accuracy [0-9.]+ % \(\d+ of 453\)  rmse [0-9.]+  r2 [0-9.]+  \(151 samples\)")
+
+    def test_the_best_by_accuracy(self):
+        done = self.train("answers", "run", "train.monitor=accuracy", "checkpoint.keep_best=true")
+        best = max(line["accuracy"] for line in metrics(self.folder / "run", "eval"))
+        self.assertIn(f"test accuracy {100 * best:.2f} %", done.out)
 
     def test_pictures_from_pictures(self):
         text = RECIPE.replace("cross_entropy", "binary_cross_entropy").replace('"test"', '"test"\ntarget = "input"')

@@ -25,7 +25,8 @@ TEST(BadNumbers, OfAListAreNotCounted) {
 TEST(Monitor, IsTheLossWhereThereAreNoLabels) {
   EXPECT_EQ(error_of(kSmallRecipe,
                      {"loss.type=\"mse\"", "data.target=\"values\"", "train.monitor=\"accuracy\""}),
-            "--set: train.monitor: \"accuracy\" needs data.target = \"label\", expected \"loss\"");
+            "--set: train.monitor: \"accuracy\" needs a loss that has one (cross_entropy, "
+            "binary_cross_entropy), expected \"loss\"");
 }
 
 TEST(Patience, CountsWholeGapsBetweenEvaluations) {

@@ -27,7 +27,7 @@ void expect_matches_reference(const test::TestBatch& batch, const Shape& shape, 
       loss, batch, make_bench(batch, shape, layout),
       [](const auto& x, const auto& t) { return reference::binary_cross_entropy(x, t); },
       [](const auto& x, const auto& t) { return reference::binary_cross_entropy_backward(x, t); },
-      2e-6);
+      [](const auto& x, const auto& t) { return reference::right_answers(x, t); }, 2e-6);
 }
 
 TEST(BinaryCrossEntropy, MatchesTheReferenceOnOddSizesInAllLayouts) {
@@ -69,6 +69,21 @@ TEST(BinaryCrossEntropy, AgreesWithPyTorchExtremesIncluded) {
     const std::vector<float> dx = test::sample_of(result.d_prediction, 4, 0);
     const std::vector<float> expected = {0, -0.25f, 0.0931148306f, 0};
     for (std::size_t u = 0; u < 4; ++u) EXPECT_NEAR(dx[u], expected[u], 1e-7);
+  }
+}
+
+TEST(BinaryCrossEntropy, OneHalfIsNo) {
+  for (const Layout layout : test::all_layouts()) {
+    BinaryCrossEntropy loss({3});
+    EXPECT_EQ(loss.answers_per_sample(), 3);
+    std::vector<float> x = {0, 1, 0};
+    std::vector<float> t = {0.5f, 0.5f, 0.75f};
+    x.resize(48);
+    t.resize(48);
+    LossTarget target;
+    target.values = test::make_activation({3}, layout, 16, t);
+    const Activation prediction = test::make_activation({3}, layout, 16, x);
+    EXPECT_EQ(test::run_loss(loss, {1, 1, 16}, prediction, target).row_values[Loss::kCorrect], 1);
   }
 }
 

@@ -142,20 +142,22 @@ inline ValuesBench make_values_bench(const TestBatch& batch, const Shape& shape,
 }
 
 /// Runs the loss, and holds the values and gradients of all rows, and the sums, against a reference
-/// for one sample: value_of(x, t) and gradient_of(x, t), of doubles. Empty rows have zeros.
-template <class Value, class Gradient>
+/// for one sample: value_of(x, t), gradient_of(x, t) and right_of(x, t), the number of right
+/// answers, of doubles. Empty rows have zeros.
+template <class Value, class Gradient, class Right>
 void expect_rows_match(Loss& loss, const TestBatch& batch, const ValuesBench& bench,
-                       const Value& value_of, const Gradient& gradient_of, double tolerance) {
+                       const Value& value_of, const Gradient& gradient_of, const Right& right_of,
+                       double tolerance) {
   const int units = loss.shape().units();
   const LossResult result = run_loss(loss, batch, bench.x, bench.target);
   const std::vector<std::int64_t> samples = sample_of_row(batch);
   for (int s = 0; s < batch.rows(); ++s) {
     const auto row = static_cast<std::size_t>(s);
     const std::vector<float> dx = sample_of(result.d_prediction, units, s);
-    EXPECT_EQ(result.row_values[2 * row + 1], 0);
     if (samples[row] < 0) {
       EXPECT_EQ(dx, std::vector<float>(dx.size(), 0.0f));
       EXPECT_EQ(result.row_values[2 * row], 0);
+      EXPECT_EQ(result.row_values[2 * row + 1], 0);
       continue;
     }
     const std::vector<float> floats = sample_of(bench.predictions, units, s);
@@ -163,6 +165,7 @@ void expect_rows_match(Loss& loss, const TestBatch& batch, const ValuesBench& be
     const std::vector<double> x(floats.begin(), floats.end());
     const std::vector<double> t(wanted.begin(), wanted.end());
     EXPECT_NEAR(result.row_values[2 * row], value_of(x, t), tolerance);
+    EXPECT_EQ(result.row_values[2 * row + 1], right_of(x, t));
     const std::vector<double> gradient = gradient_of(x, t);
     for (std::size_t u = 0; u < dx.size(); ++u)
       EXPECT_NEAR(double{dx[u]} * batch.samples, gradient[u], 1e-6);

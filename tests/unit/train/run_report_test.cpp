@@ -38,7 +38,7 @@ struct RunReportTest : testing::Test {
 
 TEST_F(RunReportTest, HasALineForStepEpochAndEvaluation) {
   recipe.data.target = TargetType::label;
-  RunReport report(recipe, grid);
+  RunReport report(recipe, grid, 1);
   report.open(folder, {}, 30);
   report.begin_training();
   report.begin_epoch();
@@ -76,7 +76,7 @@ TEST_F(RunReportTest, HasALineForStepEpochAndEvaluation) {
 
 TEST_F(RunReportTest, HasNoAccuracyOfTargets) {
   recipe.data.target = TargetType::values;
-  RunReport report(recipe, grid);
+  RunReport report(recipe, grid, 0);
   report.open(folder, {}, 30);
   report.epoch(at(10, 1), 2, 0.5, std::nullopt);
   report.evaluation(at(10, 1), {.samples = 8, .loss = 2, .has_targets = true, .squared_error = 4});
@@ -90,7 +90,7 @@ TEST_F(RunReportTest, HasNoAccuracyOfTargets) {
 
 // A speed is that of what was trained since.
 TEST_F(RunReportTest, CountsSamplesFromTheStartOfAnEpoch) {
-  RunReport report(recipe, grid);
+  RunReport report(recipe, grid, 1);
   report.open(folder, {}, 30);
   report.add_batch(1000);
   report.end_epoch();
@@ -104,7 +104,7 @@ TEST_F(RunReportTest, CountsSamplesFromTheStartOfAnEpoch) {
 }
 
 TEST_F(RunReportTest, TellsHowARunEnds) {
-  RunReport report(recipe, grid, "0a1b");
+  RunReport report(recipe, grid, 1, "0a1b");
   report.open(folder, {}, 30);
   report.started({}, 2, {});
   report.stopped(at(3, 0), "SIGTERM", "stopped");
@@ -123,7 +123,7 @@ TEST_F(RunReportTest, TellsHowARunEnds) {
 
 // As on all ranks but 0.
 TEST_F(RunReportTest, SaysNothingBeforeItIsOpen) {
-  RunReport report(recipe, grid);
+  RunReport report(recipe, grid, 1);
   EXPECT_FALSE(report.is_line_due(5));
   report.step({}, 4);
   report.epoch(at(10, 1), 2, 0.5, StepTimes{});
