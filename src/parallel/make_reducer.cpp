@@ -17,6 +17,12 @@ bool has_room(Communicator& comm, std::int64_t num_floats, const SharedNeeds& ne
   return room >= wanted_shared_bytes(comm.size(), num_floats, needs);
 }
 
+bool shares_memory(Communicator& comm, std::int64_t num_floats, const SharedNeeds& needs) {
+  const bool can_share = comm.size() > 1 && SharedMemoryReducer::is_possible(comm) &&
+                         has_room(comm, num_floats, needs);
+  return needs.all_groups ? is_so_everywhere(*needs.all_groups, can_share) : can_share;
+}
+
 }  // namespace
 
 // Every rank's partial sums, the total, the parameters and two arrays of optimizer state, and as
@@ -35,8 +41,7 @@ std::unique_ptr<GradientReducer> make_reducer(Communicator& comm, DeviceTranspor
     return std::make_unique<BucketReducer>(comm, *transport, num_floats, order, num_sums,
                                            BucketReducer::kBucketFloats, updaters);
   }
-  if (comm.size() > 1 && SharedMemoryReducer::is_possible(comm) &&
-      has_room(comm, num_floats, needs)) {
+  if (shares_memory(comm, num_floats, needs)) {
     return std::make_unique<SharedMemoryReducer>(comm, num_floats, order, num_sums);
   }
   return make_message_reducer(comm, num_floats, order, num_sums, updaters);

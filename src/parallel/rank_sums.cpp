@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parallel/rank_sums.hpp"
 
+#include <algorithm>
+
 #include "base/assert.hpp"
 #include "parallel/make_reducer.hpp"
 
@@ -52,6 +54,13 @@ std::int64_t RankSums::bytes() const {
 void RankSums::allocate() {
   for (auto& [count, turns] : turns_)
     for (auto& reducer : turns.reducers) reducer->allocate();
+}
+
+bool RankSums::takes_later_plans() const {
+  return std::ranges::all_of(turns_, [](const auto& each) {
+    return each.second.reducers.front()->takes_later_plans() &&
+           each.second.reducers.back()->takes_later_plans();
+  });
 }
 
 RankSums::Turns& RankSums::turns_of(std::int64_t count) {

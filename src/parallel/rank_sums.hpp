@@ -35,6 +35,8 @@ class RankSums final : public BatchSums {
   ReductionPlan add_plan(const BatchPartition& partition);
   std::int64_t bytes() const;
   void allocate();
+  /// GradientReducer::takes_later_plans().
+  bool takes_later_plans() const;
 
   /// The plan of the sums that follow.
   void begin_batch(ReductionPlan plan) { plan_ = plan; }

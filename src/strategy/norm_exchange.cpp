@@ -68,6 +68,8 @@ NormExchange::NormExchange(const ProcessGrid& grid, const ParameterTable& whole,
                            const ParameterTable& own, const GradientReducer& reducer)
     : grid_(grid), whole_(whole) {
   const bool over_data = reducer.spreads_state() || reducer.shares_state();
+  expect(is_so_everywhere(grid.world(), over_data) || is_so_everywhere(grid.world(), !over_data),
+         "reducers of one kind in all groups");
   const auto add_axis = [&](Communicator& comm) {
     axes_.push_back({&comm, std::vector<std::int64_t>(static_cast<std::size_t>(comm.size()))});
   };

@@ -7,9 +7,10 @@
 
 namespace quern {
 
-void check_can_balance(const GradientReducer& reducer, const Samples& samples) {
+void check_can_balance(const GradientReducer& reducer, const RankSums& sums,
+                       const Samples& samples) {
   const std::string lead = "parallel.balance: blocks move between ranks of one node that share ";
-  if (!reducer.takes_later_plans())
+  if (!reducer.takes_later_plans() || !sums.takes_later_plans())
     throw InputError(lead + "memory, and the gradients of this run are added " +
                      reducer.describe() + " (expected one node, and kernels on CPUs)");
   if (samples.stream)

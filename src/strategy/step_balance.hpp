@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "parallel/gradient_reducer.hpp"
+#include "parallel/rank_sums.hpp"
 #include "strategy/rank_loads.hpp"
 #include "strategy/samples.hpp"
 #include "strategy/share_balance.hpp"
@@ -13,7 +14,8 @@
 namespace quern {
 
 /// InputError unless the ranks can take over each other's samples and partial sums.
-void check_can_balance(const GradientReducer& reducer, const Samples& samples);
+void check_can_balance(const GradientReducer& reducer, const RankSums& sums,
+                       const Samples& samples);
 
 /// What a rank measures (RankLoads) and all decide (ShareBalance). The calls of a step come in this
 /// order, in full batches alone.

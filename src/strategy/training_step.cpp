@@ -259,14 +259,14 @@ void TrainingStep::make_reducers(const Recipe& recipe) {
   const SumOrder order = batches_->cut().sum_order();
   const bool balances = recipe.parallel.balance && data.size() > 1;
   const SharedNeeds needs{balances ? ShareBalance::kMostSums : batches_->most_partial_sums(),
-                          grid_.shape().pipeline * grid_.shape().tensor};
+                          grid_.shape().pipeline * grid_.shape().tensor, &grid_.world()};
   reducer_ = make_reducer(data, transports_.data, sums_offset() + Loss::kColumns, order,
                           Loss::kColumns, updaters(recipe), needs);
   layer_sums_ =
       std::make_unique<RankSums>(data, transports_.data, sums_of_layers(model_.network()), order);
   reducer_->reserve(batches_->most_piece_sums());
   if (balances) {
-    agree(grid_.world(), [&] { check_can_balance(*reducer_, samples_); });
+    agree(grid_.world(), [&] { check_can_balance(*reducer_, *layer_sums_, samples_); });
     balance_.emplace(data, batches_->full().plan.partition.num_blocks());
     reducer_->reserve(ShareBalance::kMostSums);
     layer_sums_->reserve(ShareBalance::kMostSums);

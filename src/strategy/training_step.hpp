@@ -70,7 +70,10 @@ class TrainingStep {
   void publish_state();
 
   /// Where the next step stands, and what the epoch has counted.
-  void set_position(const TrainingProgress& progress) { counters_.set_position(progress); }
+  void set_position(const TrainingProgress& progress) {
+    counters_.set_position(progress);
+    has_packed_weights_ = false;  // an evaluation may have used the same arrays
+  }
 
   /// With parallel.balance, between two steps: full batches from now on are cut into so many
   /// micro-blocks for each rank, as ShareBalance would. Collective.

@@ -4,20 +4,23 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 
 namespace quern {
 
 namespace {
 
-volatile std::sig_atomic_t g_signal = 0;
+// Threads of MPI, too, may be who handles a signal.
+std::atomic<int> g_signal = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "what a signal handler may write");
 bool g_watched_for_good = false;
 
 extern "C" void remember_signal(int signal) {
   g_signal = signal;
 }
 
-// Who sees nothing happen would press it again.
+// Without an answer, people press it again.
 extern "C" void remember_ctrl_c(int signal) {
   constexpr char kText[] =
       "\nquern: a checkpoint is written after this step (Ctrl-C again ends at once, without one)\n";

@@ -19,7 +19,7 @@ namespace quern {
 void watch_stop_signals();
 
 /// Where Ctrl-C has asked for a stop: ends the process by SIGINT, as shells expect, whose loops go
-/// on after any other end. Of who called watch_stop_signals().
+/// on after any other end. Only after watch_stop_signals().
 void end_by_ctrl_c();
 
 /// While it lives, SIGUSR1 and SIGTERM only set a flag: nothing else is safe inside a handler.

@@ -130,6 +130,7 @@ class TrainingRun::Parts {
   std::string folder_state_;
   GridConnections connections_;
   std::optional<Trainer> trainer_;
+  bool has_initial_weights_ = false;
   bool has_trained_ = false;
 };
 
@@ -161,7 +162,7 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
                                   .resuming_command = resume_ == "auto"
                                                           ? "the same command"
                                                           : "the same command with --resume auto"});
-  if (recipe_.network.init.type == InitType::checkpoint) take_initial_weights();
+  if (!broadcast_value(comm_, start_.checkpoint.has_value())) take_initial_weights();
   for (const std::string& sentence : run_warnings(recipe_, batches_, grid_.data().size()))
     log::warn(sentence);
   warn_unless_empty(processor_warning(recipe_));
@@ -189,7 +190,8 @@ void TrainingRun::Parts::take_numbers_of_data() {
 
 // Where the run starts afresh.
 void TrainingRun::Parts::take_initial_weights() {
-  if (broadcast_value(comm_, start_.checkpoint.has_value())) return;
+  if (recipe_.network.init.type != InitType::checkpoint || has_initial_weights_) return;
+  has_initial_weights_ = true;
   std::optional<InitialWeights> weights;
   run_on_root(comm_, [&] {
     weights.emplace(load_initial_weights(recipe_.network.init, model_.whole().table()));
@@ -258,6 +260,8 @@ ExitCode TrainingRun::Parts::train() {
       log::info(change.key + " is " + change.after + " from step " + std::to_string(change.step) +
                 " on, and was " + change.before);
     start.reset();  // its memory
+  } else {
+    take_initial_weights();  // where the checkpoint is gone that there was before
   }
   return trainer_->run(lock ? &*lock : nullptr, start_.damaged);
 }

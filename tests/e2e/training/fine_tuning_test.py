@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training that begins with the weights of a file (network.init), and layers that are not trained."""
+import fcntl
 import re
+import shutil
 
 import h5py
 import training
@@ -72,6 +74,20 @@ class FineTuningTest(training.TrainingTest):
         self.assert_same_run("part", "whole")
         done = self.quern("evaluate", "part", "--data", "test")
         self.assertEqual(done.code, 0, done)
+
+    def test_a_run_whose_checkpoints_go_while_it_waits_begins_with_the_file(self):
+        self.train("body", "body", "train.epochs=1")
+        for run in ("whole", "run"):
+            self.train("head", run, INIT, "train.epochs=1")
+        with open(self.folder / "run" / ".lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            run = self.start("head", "run", INIT, "train.epochs=1", ranks=2)
+            self.assertTrue(run.wait_until(lambda: "waiting" in run.err()))
+            shutil.rmtree(self.folder / "run" / "checkpoints")
+            (self.folder / "run" / "DONE").unlink()
+        done = run.wait()
+        self.assertEqual(done.code, 0, done)
+        self.assertEqual(self.hash("run"), self.hash("whole"))
 
     def test_a_resumed_run_cannot_be_told_that_it_began_with_other_weights(self):
         self.train("body", "body", "train.epochs=1")

@@ -5,7 +5,7 @@ import re
 import signal
 
 import training
-from program import EACH_RANK_ALONE
+from program import EACH_RANK, EACH_RANK_ALONE, RANK
 from training import checkpoint_steps
 
 RESIDUAL = """[
@@ -47,6 +47,14 @@ class PipelineTest(training.TrainingTest):
             run = f"run{ranks}-{len(keys)}-{keys[0][-1]}"
             self.train("residual", run, *clip, *keys, ranks=ranks)
             self.assert_same_run(run, "whole")
+
+    def test_stages_of_which_one_has_no_room_to_share(self):
+        """All send messages then: what one group of ranks does the others must do alike."""
+        full = f'[ "{RANK}" -lt 2 ] || export OMPI_MCA_osc_sm_backing_directory=/proc; ' + EACH_RANK
+        for number, keys in enumerate((("optimizer.clip_norm=0.5",), ("optimizer.type=lamb", "optimizer.lr=0.01"))):
+            self.train("residual", f"whole-{number}", "train.epochs=1", *keys)
+            self.train("residual", f"full-{number}", "train.epochs=1", *keys, *split(2, 2), ranks=4, each_rank=full)
+            self.assert_same_run(f"full-{number}", f"whole-{number}")
 
     def test_kill_one_stage_and_go_on_elsewhere(self):
         sets = ("train.epochs=30", "checkpoint.every_steps=3")
