@@ -2,7 +2,6 @@
 #include "train/restore.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <span>
 #include <string>
@@ -132,93 +131,80 @@ void put_spread(Communicator& comm, const Entries& entries, std::int64_t size,
   distribute_array(comm, to.owners, whole, size, array.pieces, buffer);
 }
 
-// Of ranks with the same entries: rank 0's `state` to all of them.
-void put_state(Communicator& comm, const CheckpointState* state, const Entries& entries,
-               std::int64_t trained_size, const TrainState& to) {
-  const WholeArrays whole(comm, to.place);
-  whole.put(entries, state ? &state->model : nullptr, to.parameters);
-  const Entries trained = trained_entries(entries);
-  for (const StateArray& array : to.optimizer) {
-    const std::vector<NamedTensor>* tensors = state ? &row_of(*state, array).tensors : nullptr;
-    if (to.place == StatePlace::owners)
-      put_spread(comm, trained, trained_size, tensors, to, array);
-    else
-      whole.put(trained, tensors, array.pieces.front());
-  }
-}
-
-/// What this rank gets of `tensors`, those of the model or those that an optimizer keeps state for;
-/// null where another rank has them.
-using Distribute =
-    std::function<std::vector<NamedTensor>(bool is_model, const std::vector<NamedTensor>* tensors)>;
-
-CheckpointState distributed(const CheckpointState* state, const std::vector<StateArray>& arrays,
-                            const Distribute& distribute) {
-  CheckpointState part;
-  part.model = distribute(true, state ? &state->model : nullptr);
-  for (const StateArray& array : arrays) {
-    part.optimizer.push_back(
-        {array.name, distribute(false, state ? &row_of(*state, array).tensors : nullptr)});
-  }
-  return part;
-}
-
 std::vector<NamedTensor> in_order(const Entries& entries, const std::vector<NamedTensor>& tensors) {
   std::vector<NamedTensor> ordered;
   for (const ParameterEntry& entry : entries) ordered.push_back(tensor_of(entry, tensors, ""));
   return ordered;
 }
 
-/// Those of the whole network that `table` has, or has parts of.
-Entries entries_of_stage(const ParameterTable& whole, const ParameterTable& table) {
+/// Those of the whole network, `all`, that a stage has, or has parts of.
+Entries entries_of_stage(const Entries& all, const Entries& own) {
   std::set<int> numbers;
-  for (const ParameterEntry& entry : table.entries()) numbers.insert(entry.number);
+  for (const ParameterEntry& entry : own) numbers.insert(entry.number);
   Entries entries;
-  for (const ParameterEntry& entry : whole.entries())
+  for (const ParameterEntry& entry : all)
     if (numbers.contains(entry.number)) entries.push_back(entry);
   return entries;
 }
 
-// Rank 0's state to the ranks that stand for a stage, which take part.
-CheckpointState state_of_stage(Communicator& stages, const CheckpointState* state,
-                               const ParameterTable& whole, const ParameterTable& table,
-                               const std::vector<StateArray>& arrays, TensorStorage& storage) {
-  const Entries own = entries_of_stage(whole, table);
-  return distributed(state, arrays, [&](bool is_model, const std::vector<NamedTensor>* tensors) {
-    const Entries all = is_model ? whole.entries() : trained_entries(whole.entries());
-    const auto ordered = tensors ? in_order(all, *tensors) : std::vector<NamedTensor>{};
-    return distribute_tensors(stages, all, is_model ? own : trained_entries(own),
-                              tensors ? &ordered : nullptr, storage);
-  });
-}
+/// Of tensors that rank 0 of a grid has, those of one rank on the way to it: first the ranks that
+/// stand for a stage get what is of it, then of these the ranks of a tensor group their rows. Who
+/// stands for a data group hands them on to it.
+class GridTensors {
+ public:
+  /// Collective over the grid's world. `all`: entries of the whole network; `own`: the same
+  /// tensors' entries of this rank; `tensors`: rank 0's, which must outlive it.
+  GridTensors(const ProcessGrid& grid, const Entries& all, const Entries& own,
+              const std::vector<NamedTensor>* tensors)
+      : entries_(own), tensors_(tensors) {
+    if (grid.data().rank() > 0) return;
+    if (grid.shape().pipeline > 1 && grid.tensor().rank() == 0) {
+      const auto ordered = tensors_ ? in_order(all, *tensors_) : std::vector<NamedTensor>{};
+      stage_ = distribute_tensors(grid.pipeline(), all, entries_of_stage(all, own),
+                                  tensors_ ? &ordered : nullptr, storage_);
+      tensors_ = &stage_;
+    }
+    if (grid.shape().tensor > 1) {
+      rows_ = distribute_parts(grid.tensor(), own, tensors_, storage_);
+      tensors_ = &rows_;
+      entries_ = of_own_rows(own);
+    }
+  }
+  GridTensors(const GridTensors&) = delete;
+  GridTensors& operator=(const GridTensors&) = delete;
 
-// A stage's state to the ranks of a tensor group: to each its rows.
-CheckpointState state_of_rows(Communicator& group, const CheckpointState* state,
-                              const ParameterTable& table, const std::vector<StateArray>& arrays,
-                              TensorStorage& storage) {
-  return distributed(state, arrays, [&](bool is_model, const std::vector<NamedTensor>* tensors) {
-    return distribute_parts(group, is_model ? table.entries() : trained_entries(table.entries()),
-                            tensors, storage);
-  });
-}
+  /// Of the first rank of a data group; null on the others.
+  const std::vector<NamedTensor>* tensors() const { return tensors_; }
+  /// Theirs.
+  const Entries& entries() const { return entries_; }
 
-// Rank 0's `state`, which fits, to where each rank has it.
+ private:
+  Entries entries_;
+  const std::vector<NamedTensor>* tensors_;
+  TensorStorage storage_;
+  std::vector<NamedTensor> stage_;
+  std::vector<NamedTensor> rows_;
+};
+
+// Rank 0's `state`, which fits, to where each rank has it: one array after the other, so that no
+// rank holds two besides its own.
 void put_on_grid(const ProcessGrid& grid, const CheckpointState* state, const ParameterTable& whole,
                  const ParameterTable& table, const TrainState& to) {
-  Entries entries = table.entries();
-  TensorStorage storage;
-  CheckpointState stage;
-  CheckpointState rows;
-  if (grid.shape().pipeline > 1 && grid.data().rank() == 0 && grid.tensor().rank() == 0) {
-    stage = state_of_stage(grid.pipeline(), state, whole, table, to.optimizer, storage);
-    state = &stage;
+  const WholeArrays arrays(grid.data(), to.place);
+  {
+    const GridTensors model(grid, whole.entries(), table.entries(),
+                            state ? &state->model : nullptr);
+    arrays.put(model.entries(), model.tensors(), to.parameters);
   }
-  if (grid.shape().tensor > 1 && grid.data().rank() == 0) {
-    rows = state_of_rows(grid.tensor(), state, table, to.optimizer, storage);
-    state = &rows;
-    entries = of_own_rows(entries);
+  const Entries all = trained_entries(whole.entries());
+  const Entries own = trained_entries(table.entries());
+  for (const StateArray& array : to.optimizer) {
+    const GridTensors row(grid, all, own, state ? &row_of(*state, array).tensors : nullptr);
+    if (to.place == StatePlace::owners)
+      put_spread(grid.data(), row.entries(), table.trained_size(), row.tensors(), to, array);
+    else
+      arrays.put(row.entries(), row.tensors(), array.pieces.front());
   }
-  put_state(grid.data(), state, entries, table.trained_size(), to);
 }
 
 Entries of_names(const Entries& entries, const std::set<std::string>& names) {
@@ -260,24 +246,9 @@ void restore(const ProcessGrid& grid, const CheckpointState* state, const Parame
 void restore_part(const ProcessGrid& grid, const std::vector<NamedTensor>* tensors,
                   const ParameterTable& whole, const ParameterTable& table, const TrainState& to) {
   const std::set<std::string> names = names_on_root(grid.world(), tensors);
-  Entries entries = of_names(table.entries(), names);
-  TensorStorage storage;
-  std::vector<NamedTensor> stage;
-  std::vector<NamedTensor> rows;
-  if (grid.shape().pipeline > 1 && grid.data().rank() == 0 && grid.tensor().rank() == 0) {
-    const Entries all = of_names(whole.entries(), names);
-    const auto ordered = tensors ? in_order(all, *tensors) : std::vector<NamedTensor>{};
-    stage =
-        distribute_tensors(grid.pipeline(), all, of_names(entries_of_stage(whole, table), names),
-                           tensors ? &ordered : nullptr, storage);
-    tensors = &stage;
-  }
-  if (grid.shape().tensor > 1 && grid.data().rank() == 0) {
-    rows = distribute_parts(grid.tensor(), entries, tensors, storage);
-    tensors = &rows;
-    entries = of_own_rows(entries);
-  }
-  WholeArrays(grid.data(), to.place).put(entries, tensors, to.parameters);
+  const GridTensors part(grid, of_names(whole.entries(), names), of_names(table.entries(), names),
+                         tensors);
+  WholeArrays(grid.data(), to.place).put(part.entries(), part.tensors(), to.parameters);
 }
 
 }  // namespace quern

@@ -9,6 +9,7 @@
 
 #include "comm/exchange.hpp"
 #include "comm/serial/communicator.hpp"
+#include "strategy/recipe_grid.hpp"
 #include "strategy/training_step.hpp"
 #include "support/train_samples.hpp"
 #include "support/world.hpp"
@@ -97,6 +98,36 @@ TEST(Restore, EveryRankHasTheStateOfRankZeroAndNoCopies) {
       EXPECT_EQ(blocks_of(model, step), blocks_of(trained, trained_step));
     }
     world().barrier();
+  }
+}
+
+// A group of ranks has the rows of each layer. The state comes array by array.
+TEST(Restore, NoRankOfASplitNetworkHoldsTwoArrays) {
+  if (world().size() != 2) GTEST_SKIP() << "two ranks split the network";
+  const Samples samples = image_samples(12, kImage, 5);
+  SerialCommunicator alone;
+  const Recipe recipe = large_recipe("3");
+  Model trained(recipe);
+  TrainingStep trained_step(recipe, alone, trained, samples);
+  trained_step.run(ExecSpace(), false);
+  const Snapshot snapshot(alone, trained.network().table(), trained_step.state());
+
+  Recipe other = large_recipe("4");
+  other.parallel.tensor = 2;
+  const ProcessGrid grid = make_grid(world(), other);
+  Model model(other, stage_of(grid), slices_of(grid, other));
+  TrainingStep step(other, grid, model, samples);
+  const CheckpointState* state = world().rank() == 0 ? &snapshot.state : nullptr;
+  const ParameterTable& table = model.network().table();
+  Kokkos::fence();
+  world().barrier();
+  const bool is_measured = kHostExecution && reset_peak();
+  const std::int64_t before = memory("VmRSS");
+  restore(grid, state, model.whole().table(), table, step.state());
+  const std::int64_t grown = memory("VmHWM") - before;
+  const auto array_bytes = static_cast<std::int64_t>(table.block_size() * sizeof(float));
+  if (is_measured) {
+    EXPECT_LT(grown, 3 * array_bytes / 2) << "of " << array_bytes;
   }
 }
 
