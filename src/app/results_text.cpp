@@ -94,13 +94,13 @@ Json json_of(const std::optional<double>& number) {
 }  // namespace
 
 std::string evaluation_report(const EvaluationInfo& info) {
-  std::string text = fmt::format("{} on {}: loss {:.6f}", printable(info.checkpoint),
-                                 printable(info.data), info.loss);
+  std::string text = fmt::format("{} on {}: loss {}", printable(info.checkpoint),
+                                 printable(info.data), decimal_text(info.loss, 6));
   if (info.answers > 0) {
     text += fmt::format("  accuracy {:.2f} % ({} of {})",
                         100.0 * share_of(info.correct, info.answers), info.correct, info.answers);
   }
-  if (info.rmse) text += fmt::format("  rmse {:.6f}", *info.rmse);
+  if (info.rmse) text += "  rmse " + decimal_text(*info.rmse, 6);
   if (info.r2) text += fmt::format("  r2 {:.6f}", *info.r2);
   if (info.answers != info.samples) text += fmt::format("  ({} samples)", info.samples);
   if (info.top5) {

@@ -2,7 +2,10 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <cmath>
+#include <cstdio>
 #include <sstream>
 
 namespace quern {
@@ -114,6 +117,15 @@ std::string printable_lines(std::string_view text) {
   return escaped(text, std::string_view::npos, [](std::string_view character) {
     return character == "\n" || !is_control(character);
   });
+}
+
+std::string decimal_text(double value, int digits) {
+  const double size = std::fabs(value);
+  const bool is_plain = size == 0 || (size >= std::pow(10.0, 1 - digits) && size < 1e9);
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), is_plain ? "%.*f" : "%.*e",
+                is_plain ? digits : digits - 1, value);
+  return text.data();
 }
 
 }  // namespace quern

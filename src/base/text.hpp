@@ -27,4 +27,8 @@ std::string printable_start(std::string_view text, std::size_t most = 60);
 /// The same of a message whose lines are to stay.
 std::string printable_lines(std::string_view text);
 
+/// "0.0317", with so many digits behind the point; with a power of ten where that would show one
+/// digit or none, "4.213e-05", or ten and more in front of the point.
+std::string decimal_text(double value, int digits);
+
 }  // namespace quern

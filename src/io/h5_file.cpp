@@ -31,9 +31,7 @@ constexpr std::size_t kMaxObjects = 100000;  // links in a circle would never en
 // needs them: files are complete when they get their name, and are written under one of their own.
 H5Handle access_properties() {
   H5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  bool good = access.valid() &&
-              H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0 &&
-              H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG) >= 0;
+  bool good = access.valid() && H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG) >= 0;
 #if H5_VERSION_GE(1, 10, 7)
   good = good && H5Pset_file_locking(access.get(), false, true) >= 0;
 #endif
@@ -54,6 +52,9 @@ std::string hdf5_version() {
 H5File H5File::create(const std::filesystem::path& path) {
   h5_silence();
   const H5Handle access = access_properties();
+  // Any HDF5 since 1.8 reads what is written so.
+  if (H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18) < 0)
+    throw Error("cannot set up HDF5 file access: " + h5_reason());
   const H5Handle properties = h5_without_times(H5P_FILE_CREATE);
   const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, properties.get(), access.get());
   if (id < 0) {

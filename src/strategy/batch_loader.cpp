@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strategy/batch_loader.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
 #include "base/error.hpp"
 #include "layers/gather.hpp"
 #include "layers/layout.hpp"
@@ -14,6 +18,14 @@ void check_target(const Recipe& recipe, const Network& network) {
     throw InputError("data.target = \"input\": the network puts out " + to_string(output) +
                      ", expected as many values as its input " + to_string(network.input_shape()) +
                      " has");
+  }
+  if (recipe.data.augment.is_active() && recipe.data.target == TargetType::values &&
+      !output.is_flat()) {
+    throw InputError(
+        "data.augment contradicts data.target = \"values\" where the network puts out " +
+        to_string(output) +
+        ": the targets of a picture that is moved or mirrored stay as they are "
+        "(expected crop = 0 and flip = false)");
   }
   const NormalizeSpec& targets = recipe.data.normalize_targets;
   if (targets.type != NormalizeType::given) return;
@@ -44,6 +56,14 @@ void BatchLoader::allocate(int max_rows) {
   if (normalize_targets_.type == NormalizeType::given) {
     target_normalization_ =
         make_normalization(whole_->output_shape(), normalize_targets_.mean, normalize_targets_.std);
+    if (const double unit = error_unit(); unit != 1) {
+      NormalizeSpec scaled = normalize_targets_;
+      for (std::vector<double>* values : {&scaled.mean, &scaled.std})
+        for (double& value : *values) value /= unit;
+      error_normalization_ = make_normalization(whole_->output_shape(), scaled.mean, scaled.std);
+      to_error_unit_ =
+          make_normalization(whole_->output_shape(), std::vector{0.0}, std::vector{1 / unit});
+    }
   }
   if (normalize_.type != NormalizeType::given) return;
   normalization_ = make_normalization(whole_->input_shape(), normalize_.mean, normalize_.std);
@@ -164,10 +184,32 @@ LossTarget BatchLoader::target_of(const Samples& samples, const LoadedBatch& bat
 
 void BatchLoader::restore_units(const ExecSpace& exec, const Samples& samples,
                                 const LoadedBatch& batch) const {
-  if (!place_.is_last() || !target_normalization_.is_active()) return;
-  denormalize(exec, target_normalization_, batch.sample_of_row, batch.activations.output());
+  restore(exec, target_normalization_, samples, batch);
+}
+
+void BatchLoader::restore_error_units(const ExecSpace& exec, const Samples& samples,
+                                      const LoadedBatch& batch) const {
+  if (!error_normalization_.is_active()) return restore_units(exec, samples, batch);
+  restore(exec, error_normalization_, samples, batch);
+  if (place_.is_last() && samples.has_targets())
+    denormalize(exec, to_error_unit_, batch.sample_of_row, batch.target);
+}
+
+void BatchLoader::restore(const ExecSpace& exec, const Normalization& normalization,
+                          const Samples& samples, const LoadedBatch& batch) const {
+  if (!place_.is_last() || !normalization.is_active()) return;
+  denormalize(exec, normalization, batch.sample_of_row, batch.activations.output());
   if (samples.has_targets())
     gather_values(exec, samples.targets, batch.places(samples), batch.target);
+}
+
+double BatchLoader::error_unit() const {
+  const std::vector<double>& std = normalize_targets_.std;
+  if (normalize_targets_.type != NormalizeType::given || std.empty()) return 1;
+  const double largest = *std::ranges::max_element(std);
+  constexpr double kRange = 1e6;
+  if (largest > 1 / kRange && largest < kRange) return 1;
+  return std::exp2(std::floor(std::log2(largest)));
 }
 
 }  // namespace quern

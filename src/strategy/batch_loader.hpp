@@ -64,8 +64,16 @@ class BatchLoader {
   /// Where normalizes_targets() and on a last stage: puts the outputs back into the units of the
   /// targets, and the targets, if the samples have any, as they are.
   void restore_units(const ExecSpace& exec, const Samples& samples, const LoadedBatch& batch) const;
+  /// The same, all divided by error_unit(): for errors that are squared.
+  void restore_error_units(const ExecSpace& exec, const Samples& samples,
+                           const LoadedBatch& batch) const;
+  /// A power of two: 1, or where squares of the targets' deviations would be no floats, or only
+  /// inexact ones, near the largest of them.
+  double error_unit() const;
 
  private:
+  void restore(const ExecSpace& exec, const Normalization& normalization, const Samples& samples,
+               const LoadedBatch& batch) const;
   // The auto-encoder's target needs no copy where input and output have the same layout.
   bool target_is_input() const;
   // Does the loss read the target as pixels, where the samples lie?
@@ -86,6 +94,8 @@ class BatchLoader {
   NormalizeSpec normalize_targets_;
   Normalization normalization_;         // inactive unless the recipe has one
   Normalization target_normalization_;  // likewise
+  Normalization error_normalization_;   // to error_unit(), where that is not 1
+  Normalization to_error_unit_;         // of what is in the targets' units
   Activation unrounded_;  // the input in front of its rounding to tiles, to be normalized
 };
 

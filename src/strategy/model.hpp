@@ -78,6 +78,8 @@ class Model {
   /// Where compares_targets(): is their mean squared error, in the units that they come in, another
   /// number than the loss?
   bool has_own_squared_error() const { return normalizes_targets() || squared_error_; }
+  /// In the targets' unit: what squared errors are measured in, see BatchLoader.
+  double error_unit() const { return loader_.error_unit(); }
 
   /// Of the batch that it is working on: which sample each row has, -1 for none.
   View<const std::int64_t> sample_of_row(int batch = 0) const {
@@ -123,7 +125,8 @@ class Model {
   void restore_units(const ExecSpace& exec, const Samples& samples, int batch = 0) const;
 
   /// The mean squared error in evaluation, where compares_targets(), as compute_loss() adds the
-  /// loss. Nothing but on the last stage.
+  /// loss, of what is divided by error_unit(). Does what restore_units() does, in that unit.
+  /// Nothing but on the last stage.
   void compute_squared_error(const ExecSpace& exec, const StepContext& step, const Samples& samples,
                              const GradientSums& sums, std::int64_t offset) const;
 

@@ -93,7 +93,6 @@ Evaluation Evaluator::run(const ExecSpace& exec,
       model_.compute_loss(exec, step, samples_, sums, 0);
       if (after_piece) after_piece(piece.plan);
       if (model_.has_own_squared_error()) {
-        model_.restore_units(exec, samples_);
         model_.compute_squared_error(exec, step, samples_, sums, Loss::kColumns);
       }
       if (pieces.size() > 1) merge_sums(exec, reducer_->partial_sums(), num_sums_, piece.sums);
@@ -113,13 +112,15 @@ Evaluation Evaluator::run(const ExecSpace& exec,
   const MetricSums error = broadcast_value(grid_.pipeline(), read_scalar(error_sums_), last_stage);
   const auto count = static_cast<double>(sums.samples);
   const double loss = sums.loss_sum / count;
+  const double unit = model_.error_unit();
   return {.samples = sums.samples,
           .loss = loss,
           .answers = sums.samples * model_.loss().answers_per_sample(),
           .correct = sums.correct,
           .has_targets = model_.compares_targets(),
           .target_variance = target_variance_,
-          .squared_error = model_.has_own_squared_error() ? error.loss_sum / count : loss};
+          .squared_error =
+              model_.has_own_squared_error() ? unit * unit * error.loss_sum / count : loss};
 }
 
 }  // namespace quern

@@ -149,6 +149,23 @@ class FormatsTest(shard_files.ShardTest):
         (self.folder / "cut.h5").write_bytes(whole[:len(whole) // 2])
         self.refused("'cut.h5'", "--images", "cut.h5:/group/x")
 
+    def test_hdf5_of_a_newer_form(self):
+        """h5py writes it with libver="latest": the library reads it, though what Quern writes is older."""
+        values = RANDOM.standard_normal((20, 3)).astype(np.float32)
+        with h5py.File(self.folder / "new.h5", "w", libver="latest") as file:
+            file["x"] = values
+            file.create_dataset("packed", data=values, chunks=(7, 3), compression="gzip")
+        for name in ("x", "packed"):
+            np.testing.assert_array_equal(self.sharded("--images", f"new.h5:/{name}")["values"], values)
+        shard = self.out / self.written()[0]
+        with h5py.File(shard) as file:
+            arrays, attributes = {key: file[key][()] for key in file}, dict(file.attrs)
+        with h5py.File(shard, "w", libver="latest") as file:
+            file.attrs.update(attributes)
+            for key, values in arrays.items():
+                file[key] = values
+        self.assertEqual(self.quern("data", "show", self.out).returncode, 0)
+
     def test_cifar(self):
         pixels = RANDOM.integers(0, 256, (12, 3072)).astype(np.uint8)
         labels = RANDOM.integers(0, 10, (12, 1)).astype(np.uint8)

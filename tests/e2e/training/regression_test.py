@@ -75,6 +75,24 @@ class RegressionTest(training.TrainingTest):
         done = self.quern("evaluate", "alone", "--data", self.data / "test")
         self.assertRegex(done.out, r"loss \d+\.\d{6}  rmse 1\.\d{6}  r2 0\.9\d{5}  \(2000 samples\)\n")
 
+    def test_targets_whose_squares_are_no_floats(self):
+        """Powers of two change no bit of what is learned, and none of rmse and r2 but its size."""
+        sets = ("data.normalize_targets=dataset", "train.epochs=1")
+        self.train("regression-toy", "one", *sets)
+        of_one = metrics(self.folder / "one", "eval")[-1]
+        for power in (-100, 90):
+            for split in ("train", "test"):
+                np.save(self.folder / "y.npy", np.load(self.data / f"{split}-targets.npy") * np.float32(2.0 ** power))
+                done = self.quern("shard", "--images", self.data / f"{split}-inputs.npy", "--targets", "y.npy",
+                                  "--out", f"scaled/{split}", "--split", split, "--force")
+                self.assertEqual(done.code, 0, done)
+            name = f"run{power}"
+            done = self.train("regression-toy", name, *sets, "data.train=scaled/train", "data.test=scaled/test")
+            last = metrics(self.folder / name, "eval")[-1]
+            self.assertEqual((last["loss"], last["r2"]), (of_one["loss"], of_one["r2"]))
+            self.assertEqual(last["rmse"], of_one["rmse"] * 2.0 ** power)
+            self.assertRegex(done.out, rf"rmse \d\.\d{{3}}e[+-]{math.floor(abs(math.log10(last['rmse']) // 1)):02} ")
+
     def check_loss(self, name, loss, cost, normalize):
         """`cost`: of errors, in the units that the network learns."""
         sets = [loss, f"data.normalize_targets={normalize}", "train.epochs=2"]

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace quern {
 namespace {
 
@@ -59,6 +61,18 @@ TEST(Text, PrintableStartIsShortAndKeepsCharactersWhole) {
 
 TEST(Text, LowersLettersOfAsciiAlone) {
   EXPECT_EQ(lower_case("T-1.CSV_\xc3\x9c"), "t-1.csv_\xc3\x9c");
+}
+
+TEST(DecimalText, ShowsDigitsOfAnySize) {
+  EXPECT_EQ(decimal_text(0.03174, 4), "0.0317");
+  EXPECT_EQ(decimal_text(0.001, 4), "0.0010");
+  EXPECT_EQ(decimal_text(4.2134e-5, 4), "4.213e-05");
+  EXPECT_EQ(decimal_text(-4.2134e-5, 4), "-4.213e-05");
+  EXPECT_EQ(decimal_text(0, 4), "0.0000");
+  EXPECT_EQ(decimal_text(123.4, 6), "123.400000");
+  EXPECT_EQ(decimal_text(1.5e30, 6), "1.50000e+30");
+  EXPECT_EQ(decimal_text(std::nan(""), 4), "nan");
+  EXPECT_EQ(decimal_text(-HUGE_VAL, 4), "-inf");
 }
 
 }  // namespace
