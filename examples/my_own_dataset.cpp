@@ -54,7 +54,7 @@ quern::Samples make_spirals(int points_per_arm, float shift) {
 int main(int argc, char** argv) {
   const std::string folder = argc > 1 ? argv[1] : "runs/spirals";
   return static_cast<int>(quern::run_on_ranks([&](quern::Communicator& comm) {
-    // agree: what is wrong on all ranks is told once.
+    // agree: what is wrong on all ranks is reported once.
     quern::RunOptions options{.folder = folder};
     const quern::Recipe recipe = quern::agree(comm, [&] {
       options.train = make_spirals(512, 0.0f);

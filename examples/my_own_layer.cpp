@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
     return std::make_unique<Swish>(spec.name, input);
   });
   return static_cast<int>(quern::run_on_ranks([&](quern::Communicator& comm) {
-    const quern::Recipe recipe =  // agree: what is wrong on all ranks is told once
+    const quern::Recipe recipe =  // agree: what is wrong on all ranks is reported once
         quern::agree(comm, [&] { return quern::parse_recipe(recipe_text(units), "my_own_layer"); });
     Swish swish("swish", {units});
     const double error = quern::gradient_error(swish);

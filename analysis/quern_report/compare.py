@@ -62,7 +62,7 @@ def best_of(values, better, show):
 
 
 OTHER_LOSSES = "The runs are not ranked: their losses are of different kinds."
-OTHER_TESTS = "The runs are not ranked: they do not answer the same test set, in the same shards (data.test, data.target)."
+OTHER_TESTS = "The runs are not ranked: they were not evaluated on the same test set, in the same shards (data.test, data.target)."
 
 
 def are_of_other_losses(outcomes):

@@ -162,6 +162,8 @@ std::string show_report(const LoadedCheckpoint& checkpoint) {
     text += fmt::format("  {:<16}{}\n", attribute.name, value);
   }
   if (state.best.epoch > 0) text += fmt::format("  {:<16}{}\n", "best", best_text(state.best));
+  if (!state.started_from.empty())
+    text += fmt::format("  {:<16}{}\n", "started_from", printable(state.started_from));
   for (const RecipeChange& change : state.changes)
     text += fmt::format("  {:<16}{}\n", "changed", change_text(change));
   const std::size_t width = name_width(state.model);
@@ -191,6 +193,7 @@ std::string show_json(const LoadedCheckpoint& checkpoint) {
                     {"epoch", state.best.epoch},
                     {"step", state.best.step},
                     {"value", state.best.value}};
+  if (!state.started_from.empty()) json["started_from"] = state.started_from;
   for (const RecipeChange& change : state.changes)
     json["changes"].push_back({{"step", change.step},
                                {"key", change.key},

@@ -63,6 +63,9 @@ struct CheckpointState {
   BestEvaluation best = {};
   std::string best_data = {};
   std::vector<RecipeChange> changes = {};  ///< of the run until then, in order
+  /// state_name() of the checkpoint, outside of its folder, that the run started from; "" where it
+  /// began by itself.
+  std::string started_from = {};
 };
 
 /// A checkpoint that was read: the state, and the memory its spans point to.

@@ -23,4 +23,8 @@ std::string model_hash(std::span<const NamedTensor> model) {
   return hash.hex_digest();
 }
 
+std::string state_name(const CheckpointState& state) {
+  return "step " + std::to_string(state.progress.step) + ", model " + model_hash(state.model);
+}
+
 }  // namespace quern

@@ -13,4 +13,8 @@ namespace quern {
 /// (little-endian float32). Two runs are bit-identical exactly when their hashes are equal.
 std::string model_hash(std::span<const NamedTensor> model);
 
+/// "step 120, model 5ba9...", with model_hash(): which state of a training it is, whatever the file
+/// is called.
+std::string state_name(const CheckpointState& state);
+
 }  // namespace quern

@@ -23,6 +23,7 @@ constexpr const char* kBestValue = "best_value";
 constexpr const char* kBestData = "best_data_sha256";
 constexpr const char* kBestSince = "best_since";
 constexpr const char* kChanges = "changes";
+constexpr const char* kStartedFrom = "started_from";
 
 Monitor monitor_of(const std::string& name) {
   if (name == "loss") return Monitor::loss;
@@ -112,18 +113,22 @@ void write_optional_attributes(H5File& file, const CheckpointState& state) {
   if (!state.class_names.empty()) file.write_string(kGroup, kNames, join_lines(state.class_names));
   if (!state.input.empty()) file.write_string(kGroup, kInput, state.input);
   write_changes(file, state.changes);
+  if (!state.started_from.empty()) file.write_string(kGroup, kStartedFrom, state.started_from);
   write_best(file, state.best, state.best_data);
 }
 
 void read_optional_attributes(const H5File& file, CheckpointState& state) {
   state.class_names.clear();
   state.input.clear();
+  state.started_from.clear();
   state.best = {};
   state.best_data.clear();
   // Earlier programs took names of shards as they were, in any encoding.
   if (file.has_attribute(kGroup, kNames))
     state.class_names = split_lines(as_utf8(file.read_string(kGroup, kNames)));
   if (file.has_attribute(kGroup, kInput)) state.input = file.read_string(kGroup, kInput);
+  if (file.has_attribute(kGroup, kStartedFrom))
+    state.started_from = file.read_string(kGroup, kStartedFrom);
   read_changes(file, state);
   if (!file.has_attribute(kGroup, kBestMonitor)) return;
   state.best = read_best(file, state.progress);

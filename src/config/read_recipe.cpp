@@ -89,7 +89,11 @@ Recipe parse_recipe(std::string_view text, const std::string& source_name,
 
 Recipe checked_recipe(const Recipe& recipe) {
   Problems problems("the recipe", false);
-  return read_document(parse_document(to_toml(recipe), "the recipe"), problems);
+  Recipe checked = read_document(parse_document(to_toml(recipe), "the recipe"), problems);
+  // Messages name the lines of the file, not of the text that was read here.
+  for (std::size_t i = 0; i < checked.network.layers.size(); ++i)
+    checked.network.layers[i].recipe_line = recipe.network.layers[i].recipe_line;
+  return checked;
 }
 
 }  // namespace quern

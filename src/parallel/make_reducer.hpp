@@ -21,9 +21,9 @@ struct SharedNeeds {
 /// `num_floats` floats, and keep their state, in it.
 double wanted_shared_bytes(int ranks, std::int64_t num_floats, const SharedNeeds& needs);
 
-/// Collective, over needs.all_groups too. The quickest reducer for these ranks: nothing to do for one, `transport` where there
-/// is one (kernels on devices need it), shared memory inside a node that has room for it, messages
-/// otherwise. `transport` must outlive the reducer.
+/// Collective, over needs.all_groups too. The quickest reducer for these ranks: nothing to do for
+/// one, `transport` where there is one (kernels on devices need it), shared memory inside a node
+/// that has room for it, messages otherwise. `transport` must outlive the reducer.
 std::unique_ptr<GradientReducer> make_reducer(Communicator& comm, DeviceTransport* transport,
                                               std::int64_t num_floats, SumOrder order,
                                               std::int64_t num_sums = 0,

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/count_text.hpp"
+#include "base/text.hpp"
 
 namespace quern {
 
@@ -27,24 +28,30 @@ std::string checkpoint_text(std::int64_t last_checkpoint) {
 }
 
 std::string value_text(const BestEvaluation& best) {
-  return best.monitor == Monitor::loss ? fmt::format("test loss {:.4f}", best.value)
+  return best.monitor == Monitor::loss ? "test loss " + decimal_text(best.value, 4)
                                        : fmt::format("test accuracy {:.2f} %", 100 * best.value);
 }
 
-constexpr const char* kHint = "A smaller optimizer.lr or optimizer.clip_norm may help";
+// A run that has a checkpoint goes on with other settings; one that has none is another run.
+std::string hint(std::int64_t last_checkpoint) {
+  return std::string("A smaller optimizer.lr or optimizer.clip_norm may help: ") +
+         (last_checkpoint >= 0 ? "--change KEY=VALUE goes on from there with it"
+                               : "remove this run folder, or take another --run-dir");
+}
 
 }  // namespace
 
 std::string epoch_text(std::int64_t epoch, std::int64_t epochs, double loss,
                        std::optional<double> accuracy, double seconds, double samples_per_s) {
-  return fmt::format("epoch {}/{}  loss {:.4f}{}  {:.2f} s  {:.0f} samples/s", epoch, epochs, loss,
-                     accuracy_text(accuracy), seconds, samples_per_s);
+  return fmt::format("epoch {}/{}  loss {}{}  {:.2f} s  {:.0f} samples/s", epoch, epochs,
+                     decimal_text(loss, 4), accuracy_text(accuracy), seconds, samples_per_s);
 }
 
 std::string evaluation_text(const MetricsRecord& record) {
-  std::string text = fmt::format("           test loss {:.4f}{}", without_sign_of_nan(record.loss),
-                                 accuracy_text(record.accuracy));
-  if (record.rmse) text += fmt::format("  rmse {:.4f}", *record.rmse);
+  std::string text =
+      fmt::format("           test loss {}{}", decimal_text(without_sign_of_nan(record.loss), 4),
+                  accuracy_text(record.accuracy));
+  if (record.rmse) text += "  rmse " + decimal_text(*record.rmse, 4);
   if (record.r2) text += fmt::format("  r2 {:.4f}", *record.r2);
   return text + fmt::format("  ({} samples)", record.samples);
 }
@@ -67,7 +74,7 @@ std::string missing_best_text(const BestEvaluation& best) {
 }
 
 std::string bar_text(std::int64_t epoch, std::int64_t epochs, double loss) {
-  return fmt::format("epoch {}/{}  loss {:.4f}", epoch, epochs, loss);
+  return fmt::format("epoch {}/{}  loss {}", epoch, epochs, decimal_text(loss, 4));
 }
 
 std::string rank_losses_text(const std::vector<double>& losses, bool of_whole_epoch) {
@@ -89,7 +96,8 @@ std::string divergence_text(std::int64_t step, std::int64_t epoch, double loss,
   return fmt::format(
       "training diverged at step {} (epoch {}): the loss is {}, expected a finite number; {}; {}. "
       "{}",
-      step, epoch, without_sign_of_nan(loss), where, checkpoint_text(last_checkpoint), kHint);
+      step, epoch, without_sign_of_nan(loss), where, checkpoint_text(last_checkpoint),
+      hint(last_checkpoint));
 }
 
 std::string bad_weights_text(std::int64_t step, std::int64_t last_checkpoint) {
@@ -97,7 +105,7 @@ std::string bad_weights_text(std::int64_t step, std::int64_t last_checkpoint) {
       "training diverged by step {}: weights or optimizer state are not finite, so no checkpoint "
       "of "
       "them is written; {}. {}",
-      step, checkpoint_text(last_checkpoint), kHint);
+      step, checkpoint_text(last_checkpoint), hint(last_checkpoint));
 }
 
 std::string bad_samples_text(const std::string& problem, std::int64_t step,

@@ -72,6 +72,7 @@ void RunCheckpoints::open(const TrainingProgress& at, const BestEvaluation& best
 void RunCheckpoints::begin_at(const CheckpointState& state, bool is_in_folder,
                               std::vector<RecipeChange> changes) {
   if (is_in_folder) has_written(state.progress);
+  started_from_ = is_in_folder ? state.started_from : state_name(state);
   earlier_changes_ = state.changes;
   new_changes_ = std::move(changes);
 }
@@ -177,6 +178,7 @@ void RunCheckpoints::write_file(Snapshot& snapshot, const TrainingProgress& at,
   snapshot.state.progress = at;
   snapshot.state.best = best;
   snapshot.state.best_data = test_hash_;
+  snapshot.state.started_from = started_from_;
   snapshot.state.changes = earlier_changes_;
   snapshot.state.changes.insert(snapshot.state.changes.end(), new_changes_.begin(),
                                 new_changes_.end());

@@ -106,6 +106,7 @@ class RunCheckpoints {
   std::string bad_weights_;
   std::vector<RecipeChange> earlier_changes_;
   std::vector<RecipeChange> new_changes_;
+  std::string started_from_;
   RunReport* report_ = nullptr;
   const RunLock* lock_ = nullptr;
   Stopwatch since_folder_check_;

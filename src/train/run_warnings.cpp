@@ -22,11 +22,12 @@ std::string large_batch(const BatchRule& batches) {
 }
 
 std::string long_warmup(const Recipe& recipe, const BatchRule& batches) {
-  if (batches.num_samples == 0) return "";
-  const std::int64_t steps = recipe.train.epochs * batches.steps_per_epoch();
   const ScheduleSpec& schedule = recipe.optimizer.schedule;
-  if (warmup_steps(schedule, batches.steps_per_epoch()) <= steps) return "";
   const bool in_epochs = schedule.warmup_epochs > 0;
+  if (!in_epochs && batches.num_samples == 0) return "";
+  const std::int64_t steps = recipe.train.epochs * batches.steps_per_epoch();
+  if (in_epochs ? schedule.warmup_epochs <= recipe.train.epochs : schedule.warmup_steps <= steps)
+    return "";
   return "the run has " +
          (in_epochs ? count_text(recipe.train.epochs, "epoch") : std::to_string(steps) + " steps") +
          ", but optimizer.schedule." +
@@ -69,13 +70,40 @@ std::string no_winograd(const Recipe& recipe) {
          "stride = 1 and at least 16 channels";
 }
 
+std::string targets_left_behind(const Recipe& recipe) {
+  if (!recipe.data.augment.is_active() || recipe.data.target != TargetType::values) return "";
+  return "data.augment moves or mirrors pictures and leaves their targets as they are: right only "
+         "where these do not say what is where";
+}
+
+// What the loss does itself, done twice.
+std::string needless_activation(const Recipe& recipe) {
+  const LayerType last = recipe.network.layers.back().type;
+  const bool is_sigmoid = last == LayerType::sigmoid;
+  if (recipe.loss.type == LossType::binary_cross_entropy && is_sigmoid) {
+    return "the network ends with a sigmoid, and loss.type = \"binary_cross_entropy\" takes "
+           "another "
+           "one of what it puts out: probabilities are never below 0.5 (leave the layer out)";
+  }
+  const bool is_bounded = is_sigmoid || last == LayerType::tanh;
+  if (recipe.loss.type != LossType::cross_entropy || (!is_bounded && last != LayerType::relu))
+    return "";
+  return std::string("the network ends with a ") +
+         (is_sigmoid   ? "sigmoid"
+          : is_bounded ? "tanh"
+                       : "relu") +
+         ", and loss.type = \"cross_entropy\" takes the softmax of what it puts out: few classes "
+         "get a probability near 1 so (leave the layer out)";
+}
+
 }  // namespace
 
 std::vector<std::string> run_warnings(const Recipe& recipe, const BatchRule& batches,
                                       int data_ranks) {
-  std::vector<std::string> all = {large_batch(batches), long_warmup(recipe, batches),
-                                  late_milestones(recipe), idle_ranks(batches, data_ranks),
-                                  no_winograd(recipe)};
+  std::vector<std::string> all = {large_batch(batches),       long_warmup(recipe, batches),
+                                  late_milestones(recipe),    idle_ranks(batches, data_ranks),
+                                  no_winograd(recipe),        targets_left_behind(recipe),
+                                  needless_activation(recipe)};
   std::erase(all, "");
   return all;
 }

@@ -12,6 +12,7 @@
 #include "checkpoint/best_checkpoint.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/comparison.hpp"
+#include "checkpoint/model_hash.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/weights_file.hpp"
 #include "config/read_recipe.hpp"
@@ -119,7 +120,8 @@ std::optional<LoadedCheckpoint> read_good(const std::filesystem::path& path,
 }
 
 // The next start would go on from those of later steps, or of this one, which may be of another
-// past. `known_damaged`: files that have been looked at.
+// past. A run that started from this very checkpoint goes on. `known_damaged`: files that have been
+// looked at.
 void compare_with_folder(const RunFolder& folder,
                          const std::vector<std::filesystem::path>& known_damaged,
                          StartingPoint& found) {
@@ -130,13 +132,16 @@ void compare_with_folder(const RunFolder& folder,
   for (auto file = files.rbegin(); file != files.rend() && file->step >= step; ++file) {
     const bool is_later = file->step > step;
     if (!is_later && found.is_in_folder) return;
-    const std::optional<LoadedCheckpoint> theirs = read_good(file->path, known_damaged);
+    std::optional<LoadedCheckpoint> theirs = read_good(file->path, known_damaged);
     if (!theirs) {
       found.damaged.push_back(file->path);
       continue;
     }
-    if (!is_later && compare_checkpoints(theirs->state(), start.state()).same_training_state()) {
+    const bool has_started_so = theirs->state().started_from == state_name(start.state());
+    if (has_started_so ||
+        (!is_later && compare_checkpoints(theirs->state(), start.state()).same_training_state())) {
       found.is_in_folder = true;
+      if (has_started_so) found.checkpoint = std::move(theirs);
       return;
     }
     throw InputError("the run folder '" + folder.path().string() + "' has a checkpoint of step " +

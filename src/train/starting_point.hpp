@@ -32,9 +32,10 @@ struct StartingPoint {
 
 /// Rank 0: the checkpoint to continue from. `resume`: "auto" (the newest
 /// good one of the folder), "never", a checkpoint file or a run folder, whose newest good one is
-/// taken. InputError rather than writing over another run, or going on from a checkpoint of other
-/// data or another recipe, or from none where changes are asked for; UnusableError where the run is
-/// done and its checkpoints are gone.
+/// taken, unless the run has started from that before: then as "auto". InputError rather than
+/// writing over another run, or going on from a checkpoint of other data or another recipe, or from
+/// none where changes are asked for; UnusableError where the run is done and its checkpoints are
+/// gone.
 StartingPoint find_starting_point(const std::string& resume, const RunFolder& folder,
                                   const RunIdentity& run);
 

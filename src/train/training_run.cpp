@@ -156,12 +156,12 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
   if (recipe_.data.source == DataSource::program) check_same_samples();
   run_on_root(comm_, [&] { find_start(); });
   connections_ = connect_devices(grid_, recipe_.parallel.backend);
-  trainer_.emplace(recipe_, grid_, folder_, model_, samples_, test_ ? &*test_ : nullptr,
-                   TrainerOptions{.transports = connections_.get(),
-                                  .has_read_checkpoint = start_.checkpoint.has_value(),
-                                  .resuming_command = resume_ == "auto"
-                                                          ? "the same command"
-                                                          : "the same command with --resume auto"});
+  trainer_.emplace(
+      recipe_, grid_, folder_, model_, samples_, test_ ? &*test_ : nullptr,
+      TrainerOptions{.transports = connections_.get(),
+                     .has_read_checkpoint = start_.checkpoint.has_value(),
+                     .resuming_command = resume_ == "never" ? "the same command with --resume auto"
+                                                            : "the same command"});
   if (!broadcast_value(comm_, start_.checkpoint.has_value())) take_initial_weights();
   for (const std::string& sentence : run_warnings(recipe_, batches_, grid_.data().size()))
     log::warn(sentence);

@@ -111,13 +111,13 @@ class CompareTest(ReportCase):
                 (run / "recipe.toml").write_text(f'{recipe[0]}[data]\ntest = "{path}"\n' + recipe[1].split('"\n', 1)[-1])
             shown = self.page(self.folder / self.report("compare", *runs)[0].strip())
             self.assertEqual("Bold: the best run, b." in shown, is_ranked, (digests, data))
-            self.assertEqual("they do not answer the same test set" in shown, not is_ranked)
+            self.assertEqual("they were not evaluated on the same test set" in shown, not is_ranked)
             self.assertEqual("is not known: the paths of data.test differ" in shown, digests[0] + data[1] == "there")
             recipe = runs[1] / "recipe.toml"
             recipe.write_text(recipe.read_text().replace("lr = 0.2", "lr = 0.4"))
             shown = self.page(self.folder / self.report("sweep", *runs, "--out", "s")[0].strip())
             self.assertEqual("cells: test accuracy" in shown, is_ranked)  # the map
-            self.assertEqual("they do not answer the same test set" in shown, not is_ranked)
+            self.assertEqual("they were not evaluated on the same test set" in shown, not is_ranked)
             recipe.write_text(recipe.read_text().replace("lr = 0.4", "lr = 0.2"))
 
     def test_runs_without_a_test_set_are_ranked_by_their_best_epoch(self):

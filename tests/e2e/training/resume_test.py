@@ -342,9 +342,21 @@ class ResumeTest(training.TrainingTest):
         run.send(signal.SIGUSR1)
         done = run.wait()
         self.assert_stopped(done, "run")
-        self.assertIn("the same command with --resume auto resumes", done.out)
-        self.train("mlp", "run", LONG)
-        self.assertEqual(self.hash("run"), self.hash("whole"))
+        self.assertIn("the same command resumes", done.out)
+        stopped_at = checkpoint_steps(self.folder / "run")[-1]
+        resumed = [*self.train_arguments("mlp", "run", [LONG]), "--resume", file]
+        for last_step in (stopped_at, checkpoint_steps(self.folder / "whole")[-1]):  # the second finds it done
+            done = self.quern(*resumed, ranks=3)
+            self.assertEqual(set(done.codes), {0}, done)
+            self.assertIn(f"continuing from run/checkpoints/ckpt-{last_step:010}.h5", done.err)
+            self.assertEqual(self.hash("run"), self.hash("whole"))
+        shown = json.loads(self.quern("checkpoint", "show", "run", "--json").out)
+        self.assertEqual(shown["started_from"], f"step {STEPS_PER_EPOCH}, model {self.hash('first').strip()}")
+        # Another one is not what the run started from.
+        self.train("mlp", "later", LONG, "train.epochs=2")
+        done = self.quern(*resumed[:-1], training.checkpoint_file(self.folder / "later", 2 * STEPS_PER_EPOCH))
+        self.assertEqual(done.code, 2, done)
+        self.assertIn("later than the one to start from", done.err)
 
     def test_a_kill_after_a_start_from_a_file_loses_no_start(self):
         """The next start goes on from there, not from random weights."""

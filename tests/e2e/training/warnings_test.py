@@ -50,6 +50,35 @@ class WarningsTest(training.TrainingTest):
             done = self.quern("preflight", "mlp.toml", "--set", f"optimizer.schedule={schedule}")
             self.assertEqual((done.code, "schedule" in done.out), (0, False), done)
 
+    def test_a_recipe_alone_tells_of_long_schedules(self):
+        done = self.quern("train", "mlp.toml", "--check-recipe", "--set", "optimizer.schedule={warmup_epochs=4}")
+        self.assertEqual(done.code, 0, done)
+        self.assertIn("the run has 3 epochs, but optimizer.schedule.warmup_epochs = 4", done.err)
+
+    def test_activations_that_the_loss_has_itself(self):
+        numbers = training.RECIPE.replace("cross_entropy", "binary_cross_entropy").replace('"test"', '"test"\ntarget = "input"')
+        layers = '[{type = "flatten"}, {type = "linear", features = FEATURES}, {type = "LAST"}]'
+        for text, features, last, expected in ((training.RECIPE, 10, "relu", 'a relu, and loss.type = "cross_entropy"'),
+                                               (training.RECIPE, 10, "sigmoid", 'a sigmoid, and loss.type = "cross_entropy"'),
+                                               (training.RECIPE, 10, "tanh", 'a tanh, and loss.type = "cross_entropy"'),
+                                               (numbers, 144, "sigmoid", 'a sigmoid, and loss.type = "binary_cross_entropy"'),
+                                               (numbers, 144, "tanh", "")):
+            self.write_recipe("last", text, layers.replace("FEATURES", str(features)).replace("LAST", last))
+            done = self.quern("train", "last.toml", "--check-recipe")
+            self.assertEqual(done.code, 0, done)
+            self.assertIn(f"the network ends with {expected}" if expected else "", done.err)
+            self.assertEqual(done.err.count("the network ends with"), 1 if expected else 0, done)
+
+    def test_the_same_line_of_the_recipe_is_named_everywhere(self):
+        self.write_recipe("flat", training.RECIPE, '[\n  {type = "conv2d", channels = 4, kernel = 3},\n'
+                                                   '  {type = "linear", features = 10},\n]')
+        lines = (self.folder / "flat.toml").read_text().splitlines()
+        number = next(i for i, line in enumerate(lines, 1) if "features" in line)
+        for ranks, more in ((0, ["--check-recipe"]), (0, ["--dry-run"]), (0, []), (2, [])):
+            done = self.quern("train", "flat.toml", *more, ranks=ranks)
+            self.assertEqual(done.code, 2, done)
+            self.assertIn(f"layer 'fc1' (linear, recipe line {number})", done.err)
+
     def test_a_plan_for_more_samples_than_there_are(self):
         figures = Path(__file__).resolve().parents[3] / "jobs" / "sites" / "figures.txt"
         plan = ["plan", "mlp.toml", "--figures", figures, "--site", "lumi-c", "--batch-per-rank", 64, "--nodes"]
