@@ -68,6 +68,10 @@ std::string tensor_text(const PlanInfo::Tensor& tensor) {
                             tensor.parameters, bytes_text(tensor.bytes_sent));
 }
 
+std::string collected_text(std::int64_t bytes) {
+  return bytes == 0 ? "" : fmt::format(", at most {} on others", bytes_text(bytes));
+}
+
 }  // namespace
 
 std::string plan_text(const PlanInfo& info) {
@@ -91,9 +95,9 @@ std::string plan_text(const PlanInfo& info) {
   line("parameters", fmt::format("{}{}", info.parameters, trained));
   if (info.tensor.slices > 1) line("tensor parallel", tensor_text(info.tensor));
   line("memory",
-       fmt::format("{} per rank{}, and the data; for checkpoints {} more on rank 0",
+       fmt::format("{} per rank{}, and the data; for checkpoints {} more on rank 0{}",
                    bytes_text(info.memory_bytes), info.stages.empty() ? "" : " of stage 0",
-                   bytes_text(info.copy_bytes)));
+                   bytes_text(info.copy_bytes), collected_text(info.collected_bytes)));
   if (info.ranks > 1) {
     line("messages", info.sent_bytes == 0 ? std::string("none: the ranks share memory")
                                           : fmt::format("a rank sends at most {} per step",

@@ -42,10 +42,12 @@ struct PlanInfo {
   std::int64_t samples = 0;
   std::int64_t data_bytes = 0;  ///< per node; streamed: of the ranks together
   bool is_streamed = false;
-  std::int64_t windows = 1;          ///< of an epoch, within which it is shuffled
-  std::int64_t window_samples = 0;   ///< at most
-  std::int64_t memory_bytes = 0;     ///< activations, parameters, gradients, optimizer; per rank
-  std::int64_t copy_bytes = 0;       ///< of rank 0, to write checkpoints from
+  std::int64_t windows = 1;         ///< of an epoch, within which it is shuffled
+  std::int64_t window_samples = 0;  ///< at most
+  std::int64_t memory_bytes = 0;    ///< activations, parameters, gradients, optimizer; per rank
+  std::int64_t copy_bytes = 0;      ///< of rank 0, to write checkpoints from
+  /// Of ranks that hand it parts of a split network, at most; 0 where there are none.
+  std::int64_t collected_bytes = 0;
   std::int64_t sent_bytes = 0;       ///< by the rank that sends most, in a step
   int segments = 1;                  ///< of the network (train.recompute)
   std::int64_t optimizer_bytes = 0;  ///< of memory_bytes

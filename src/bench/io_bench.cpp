@@ -88,7 +88,7 @@ std::vector<IoRow> time_checkpoint_of(const Recipe& recipe, const ScratchFolder&
   for (const OptimizerState& array : optimizer->state())
     state.optimizer.push_back({array.name, {array.values}});
   SerialCommunicator comm;
-  Snapshot snapshot(comm, table, state);
+  Snapshot snapshot(ProcessGrid(comm), table, table, state);
   snapshot.state.origin = bench_origin(to_toml(recipe));
   return time_checkpoint(recipe.name, snapshot.state, scratch, rounds);
 }

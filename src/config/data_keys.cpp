@@ -42,8 +42,8 @@ void add_data(DataKeys& list) {
   keys.boolean("shuffle", &D::shuffle, "A new order of the samples every epoch");
   keys.bytes("memory", &D::memory,
              "Memory for the training samples, and for those of the test set. A larger set is "
-             "streamed out of its shards: the ranks together hold this much of it. Not stated: the "
-             "sets are held in memory")
+             "streamed out of its shards: the ranks together hold this much of it, more where the "
+             "network is split. Not stated: the sets are held in memory")
       .only_with("data.source", {"shards"});
   keys.integer("window", &D::window, at_least(1),
                "The most samples that a window may have; samples are shuffled within a window. An "

@@ -140,28 +140,16 @@ void RunCheckpoints::check_folder_at_times() {
 }
 
 std::string RunCheckpoints::hash_of_model() const {
-  if (!has_stage_state()) return "";
-  Snapshot snapshot(model_.network().table(), model_.parameters());
-  join_network(snapshot);
+  TrainState model;
+  model.parameters = model_.parameters();
+  const Snapshot snapshot(grid_, model_.whole().table(), model_.network().table(), model);
   return comm_.rank() == 0 ? model_hash(snapshot.state.model) : "";
-}
-
-// One rank of each stage has all of its state, or collects it.
-bool RunCheckpoints::has_stage_state() const {
-  return grid_.data().rank() == 0;
-}
-
-// From the parts of this rank to the whole network on rank 0; of the ranks that has_stage_state().
-void RunCheckpoints::join_network(Snapshot& snapshot) const {
-  snapshot.join_parts(grid_.tensor(), model_.network().table());
-  if (grid_.tensor().rank() == 0) snapshot.collect_stages(grid_, model_.whole().table());
 }
 
 // Rank 0's; null on the others. Collective where state is spread.
 std::unique_ptr<Snapshot> RunCheckpoints::take_snapshot() const {
-  if (!has_stage_state() && step_.state().place != StatePlace::owners) return nullptr;
-  auto snapshot = std::make_unique<Snapshot>(grid_.data(), model_.network().table(), step_.state());
-  if (has_stage_state()) join_network(*snapshot);
+  auto snapshot = std::make_unique<Snapshot>(grid_, model_.whole().table(),
+                                             model_.network().table(), step_.state());
   return comm_.rank() == 0 ? std::move(snapshot) : nullptr;
 }
 

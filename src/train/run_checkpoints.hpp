@@ -81,8 +81,6 @@ class RunCheckpoints {
   std::string hash_of_model() const;
 
  private:
-  bool has_stage_state() const;
-  void join_network(Snapshot& snapshot) const;
   std::unique_ptr<Snapshot> take_snapshot() const;
   void has_written(const TrainingProgress& at);
   void write_file(Snapshot& snapshot, const TrainingProgress& at, const BestEvaluation& best);

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "train/spread_array.hpp"
-#include "train/stage_tensors.hpp"
 #include "train/tensor_parts.hpp"
 
 namespace quern {
@@ -19,63 +18,63 @@ std::int64_t snapshot_bytes(const ParameterTable& table, int state_arrays) {
   return floats * static_cast<std::int64_t>(sizeof(float));
 }
 
-Snapshot::Snapshot(const ParameterTable& table, const FloatView& parameters) {
-  state.model = copy_tensors(table.entries(), parameters);
-}
+namespace {
 
-Snapshot::Snapshot(Communicator& comm, const ParameterTable& table, const TrainState& train_state) {
-  const bool is_spread = train_state.place == StatePlace::owners;
-  const bool is_empty = is_spread && comm.rank() != 0;
-  if (!is_empty) state.model = copy_tensors(table.entries(), train_state.parameters);
-  const std::vector<ParameterEntry> trained = trained_entries(table.entries());
-  for (const StateArray& array : train_state.optimizer) {
-    if (is_spread) {
-      const HostFloats whole =
-          collect_array(comm, train_state.owners, array.pieces, table.trained_size());
-      if (!is_empty) state.optimizer.push_back({array.name, copy_tensors(trained, whole)});
-    } else {
-      state.optimizer.push_back({array.name, copy_tensors(trained, array.pieces.front())});
-    }
-  }
-}
+using Entries = std::vector<ParameterEntry>;
 
-template <class V>
-std::vector<NamedTensor> Snapshot::copy_tensors(const std::vector<ParameterEntry>& entries,
-                                                const V& view) {
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
-  const std::span<const float> block(host.data(), host.size());
-  std::vector<NamedTensor> tensors;
-  for (const ParameterEntry& entry : entries) {
-    values_.push_back(read_tensor(entry, block));
-    tensors.push_back({entry.name, entry.shape, values_.back()});
-  }
+/// The floats of each entry, copied out of a block, which stands on the host.
+std::vector<std::vector<float>> read_tensors(const Entries& entries, std::span<const float> block) {
+  std::vector<std::vector<float>> tensors;
+  for (const ParameterEntry& entry : entries) tensors.push_back(read_tensor(entry, block));
   return tensors;
 }
 
-void Snapshot::collect_stages(const ProcessGrid& grid, const ParameterTable& whole) {
-  if (grid.shape().pipeline == 1) return;
-  collect_tensors(grid.pipeline(), whole.entries(), state.model, values_);
-  const std::vector<ParameterEntry> trained = trained_entries(whole.entries());
-  for (OptimizerTensors& array : state.optimizer)
-    collect_tensors(grid.pipeline(), trained, array.tensors, values_);
+/// How one array gets to rank 0, of ranks that stand for their data group. There they are whole, in
+/// the order of the network; on the others nothing is left.
+std::vector<NamedTensor> collect(const ProcessGrid& grid, const Entries& whole,
+                                 const Entries& entries, std::vector<std::vector<float>> parts,
+                                 TensorStorage& values) {
+  TensorStorage storage;
+  std::vector<NamedTensor> tensors;
+  if (grid.shape().tensor > 1 || std::ranges::any_of(entries, &ParameterEntry::is_part)) {
+    tensors = join_parts(grid.tensor(), entries, std::move(parts), storage);
+  } else {
+    for (std::size_t i = 0; i < entries.size(); ++i)
+      tensors.push_back(
+          {entries[i].name, entries[i].shape, storage.emplace_back(std::move(parts[i]))});
+  }
+  if (grid.shape().pipeline > 1 && grid.tensor().rank() == 0)
+    collect_tensors(grid.pipeline(), whole, tensors, storage);
+  if (grid.world().rank() != 0) return {};
+  values.splice(values.end(), storage);
+  return tensors;
 }
 
-void Snapshot::join_parts(Communicator& group, const ParameterTable& table) {
-  if (std::ranges::none_of(table.entries(), &ParameterEntry::is_part) && group.rank() == 0) return;
-  // In the order in which they were copied.
-  TensorStorage copies;
-  copies.swap(values_);
-  const auto join = [&](const std::vector<ParameterEntry>& entries) {
-    std::vector<std::vector<float>> parts;
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      parts.push_back(std::move(copies.front()));
-      copies.pop_front();
-    }
-    return quern::join_parts(group, entries, std::move(parts), values_);
+}  // namespace
+
+Snapshot::Snapshot(const ProcessGrid& grid, const ParameterTable& whole,
+                   const ParameterTable& table, const TrainState& train_state) {
+  const bool is_spread = train_state.place == StatePlace::owners;
+  const bool stands_for_group = grid.data().rank() == 0;
+  const auto collect_view = [&](const Entries& all, const Entries& own, const auto& view) {
+    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+    return collect(grid, all, own, read_tensors(own, {host.data(), host.size()}), values_);
   };
-  state.model = join(table.entries());
-  const std::vector<ParameterEntry> trained = trained_entries(table.entries());
-  for (OptimizerTensors& array : state.optimizer) array.tensors = join(trained);
+  if (stands_for_group)
+    state.model = collect_view(whole.entries(), table.entries(), train_state.parameters);
+  const Entries all = trained_entries(whole.entries());
+  const Entries own = trained_entries(table.entries());
+  for (const StateArray& array : train_state.optimizer) {
+    std::vector<NamedTensor> tensors;
+    if (is_spread) {
+      const HostFloats floats =
+          collect_array(grid.data(), train_state.owners, array.pieces, table.trained_size());
+      if (stands_for_group) tensors = collect_view(all, own, floats);
+    } else if (stands_for_group) {
+      tensors = collect_view(all, own, array.pieces.front());
+    }
+    if (grid.world().rank() == 0) state.optimizer.push_back({array.name, std::move(tensors)});
+  }
 }
 
 bool Snapshot::is_finite() const {

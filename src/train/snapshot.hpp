@@ -2,13 +2,13 @@
 // From a running training to its checkpoints.
 #pragma once
 
-#include <list>
 #include <vector>
 
 #include "checkpoint/checkpoint_state.hpp"
 #include "comm/process_grid.hpp"
 #include "strategy/train_state.hpp"
 #include "tensor/parameter_block.hpp"
+#include "train/stage_tensors.hpp"
 
 namespace quern {
 
@@ -16,19 +16,13 @@ namespace quern {
 /// them. Waits for the device.
 class Snapshot {
  public:
-  /// The model alone.
-  Snapshot(const ParameterTable& table, const FloatView& parameters);
-  /// Collective with StatePlace::owners, and then empty on all ranks but 0.
-  Snapshot(Communicator& comm, const ParameterTable& table, const TrainState& train_state);
+  /// Collective over the grid's world: what all ranks have of the network `whole`, each of its own
+  /// `table`, on rank 0; empty on the others. It goes there array by array: of another rank that
+  /// stands for a stage, or for a part of one, it takes the memory of one array.
+  Snapshot(const ProcessGrid& grid, const ParameterTable& whole, const ParameterTable& table,
+           const TrainState& train_state);
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
-
-  /// Collective over a tensor group, of a snapshot that is not empty: whole tensors on its first
-  /// rank, nothing on the others, which may have parts of them. `table`: this rank's.
-  void join_parts(Communicator& group, const ParameterTable& table);
-  /// Collective over grid.pipeline(), for ranks whose snapshot of their stage is not empty: on
-  /// stage 0 the tensors of all stages, in the order of the network. `whole`: its table.
-  void collect_stages(const ProcessGrid& grid, const ParameterTable& whole);
 
   /// Progress and origin are the caller's to fill in.
   CheckpointState state;
@@ -37,10 +31,7 @@ class Snapshot {
   bool is_finite() const;
 
  private:
-  template <class V>
-  std::vector<NamedTensor> copy_tensors(const std::vector<ParameterEntry>& entries, const V& view);
-
-  std::list<std::vector<float>> values_;  // one per tensor, where they stay: `state` points to them
+  TensorStorage values_;  // one per tensor, where they stay: `state` points to them
 };
 
 /// Bytes of the numbers in a checkpoint: parameters, buffers, and so many arrays of optimizer

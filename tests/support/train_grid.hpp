@@ -50,11 +50,8 @@ struct GridTraining {
 
   /// Whole tensors on rank 0; null elsewhere.
   std::unique_ptr<Snapshot> snapshot() {
-    auto taken = std::make_unique<Snapshot>(grid.data(), model.network().table(), step.state());
-    if (grid.data().rank() == 0) {
-      taken->join_parts(grid.tensor(), model.network().table());
-      if (grid.tensor().rank() == 0) taken->collect_stages(grid, model.whole().table());
-    }
+    auto taken = std::make_unique<Snapshot>(grid, model.whole().table(), model.network().table(),
+                                            step.state());
     return grid.world().rank() == 0 ? std::move(taken) : nullptr;
   }
 

@@ -114,6 +114,7 @@ class PipelineTest(training.TrainingTest):
         plan = self.train_arguments("residual", "dry", split(2, 4))
         done = self.quern(*plan, "--dry-run", ranks=2)
         self.assertEqual(done.code, 0, done)
+        self.assertRegex(done.out, r"memory .* for checkpoints \S+ \S+ more on rank 0, at most \S+ \S+ on others\n")
         self.assertRegex(done.out, r"pipeline +2 stages x 1 rank, 1f1b; idle 20 % of the time")
         stages = re.findall(r"  stage (\d) +'(\S+)' to '(\S+)': (\d+) parameters, \S+ [kM]flop per sample, "
                             r"\S+ \S+ per rank, sends (\S+) \S+ per step", done.out)

@@ -151,11 +151,7 @@ Tensors train_on_grid(Communicator& comm, const Recipe& recipe, int steps) {
     if (i % 3 == 0) step.set_position({.step = i, .epoch = i / 3});
     EXPECT_FALSE(step.run(ExecSpace(), false).diverged);
   }
-  Snapshot taken(grid.data(), model.network().table(), step.state());
-  if (grid.data().rank() == 0) {
-    taken.join_parts(grid.tensor(), model.network().table());
-    if (grid.tensor().rank() == 0) taken.collect_stages(grid, model.whole().table());
-  }
+  const Snapshot taken(grid, model.whole().table(), model.network().table(), step.state());
   Tensors tensors;
   if (comm.rank() > 0) return tensors;
   for (const NamedTensor& tensor : taken.state.model)
@@ -296,13 +292,14 @@ TEST(Frozen, KeepNoOptimizerStateAndNoGradient) {
   HostStagedTransport staged(world());
   const TrainingStep step(recipe, world(), model, samples,
                           kHostExecution || world().size() == 1 ? nullptr : &staged);
-  const Snapshot snapshot(world(), model.network().table(), step.state());
+  const Snapshot snapshot(ProcessGrid(world()), model.network().table(), model.network().table(),
+                          step.state());
   for (const OptimizerTensors& array : snapshot.state.optimizer) {
     for (const NamedTensor& tensor : array.tensors)
       EXPECT_FALSE(is_of(tensor.name, {"conv1", "bn1", "fc1"})) << tensor.name;
     EXPECT_EQ(array.tensors.size(), 10u);
   }
-  EXPECT_EQ(snapshot.state.model.size(), 20u);
+  EXPECT_EQ(snapshot.state.model.size(), world().rank() == 0 ? 20u : 0u);
 
   const Network all(recipe_of({}, {}).network);
   EXPECT_EQ(model.network().forward_macs(), all.forward_macs());

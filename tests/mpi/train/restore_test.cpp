@@ -63,7 +63,8 @@ TEST(Restore, EveryRankHasTheStateOfRankZeroAndNoCopies) {
   Model trained(recipe);
   TrainingStep trained_step(recipe, alone, trained, samples);
   trained_step.run(ExecSpace(), false);
-  const Snapshot snapshot(alone, trained.network().table(), trained_step.state());
+  const Snapshot snapshot(ProcessGrid(alone), trained.network().table(), trained.network().table(),
+                          trained_step.state());
 
   const Recipe other = large_recipe("4");
   for (const bool by_messages : {false, true}) {
@@ -110,7 +111,8 @@ TEST(Restore, NoRankOfASplitNetworkHoldsTwoArrays) {
   Model trained(recipe);
   TrainingStep trained_step(recipe, alone, trained, samples);
   trained_step.run(ExecSpace(), false);
-  const Snapshot snapshot(alone, trained.network().table(), trained_step.state());
+  const Snapshot snapshot(ProcessGrid(alone), trained.network().table(), trained.network().table(),
+                          trained_step.state());
 
   Recipe other = large_recipe("4");
   other.parallel.tensor = 2;

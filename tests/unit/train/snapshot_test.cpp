@@ -37,7 +37,7 @@ struct Trained {
 };
 
 void expect_refused(const Trained& from, Trained& to, std::initializer_list<std::string> parts) {
-  const Snapshot snapshot(from.comm, from.table(), from.step.state());
+  const Snapshot snapshot(ProcessGrid(from.comm), from.table(), from.table(), from.step.state());
   const std::vector<float> before = to_vector(to.model.parameters());
   expect_error([&] { to.restore(snapshot); }, ExitCode::bad_input, parts);
   EXPECT_EQ(to_vector(to.model.parameters()), before);
@@ -47,7 +47,8 @@ void expect_refused(const Trained& from, Trained& to, std::initializer_list<std:
 
 TEST(Snapshot, NamesAndShapesArePyTorchs) {
   const Trained trained;
-  const Snapshot snapshot(trained.comm, trained.table(), trained.step.state());
+  const Snapshot snapshot(ProcessGrid(trained.comm), trained.table(), trained.table(),
+                          trained.step.state());
   const std::vector<NamedTensor>& model = snapshot.state.model;
   ASSERT_EQ(model.size(), 4u);
   EXPECT_EQ(model[0].name, "conv1.weight");
@@ -66,7 +67,8 @@ TEST(Snapshot, RestoreGivesBackEveryBit) {
   const Trained trained;
   Trained other({"seed=4"}, 1);
   ASSERT_NE(to_vector(other.model.parameters()), to_vector(trained.model.parameters()));
-  const Snapshot snapshot(trained.comm, trained.table(), trained.step.state());
+  const Snapshot snapshot(ProcessGrid(trained.comm), trained.table(), trained.table(),
+                          trained.step.state());
   other.restore(snapshot);
   EXPECT_EQ(to_vector(other.model.parameters()), to_vector(trained.model.parameters()));
   for (std::size_t i = 0; i < 2; ++i) {
@@ -77,7 +79,9 @@ TEST(Snapshot, RestoreGivesBackEveryBit) {
 
 TEST(Snapshot, IsACopy) {
   const Trained trained;
-  const Snapshot snapshot(trained.table(), trained.model.parameters());
+  TrainState model;
+  model.parameters = trained.model.parameters();
+  const Snapshot snapshot(ProcessGrid(trained.comm), trained.table(), trained.table(), model);
   const float before = snapshot.state.model[0].values[0];
   Kokkos::deep_copy(trained.model.parameters(), 7.0f);
   EXPECT_EQ(snapshot.state.model[0].values[0], before);
@@ -87,7 +91,9 @@ TEST(Snapshot, IsACopy) {
 TEST(Snapshot, SeesWhatIsNotFinite) {
   const Trained trained;
   const auto finite = [&] {
-    return Snapshot(trained.comm, trained.table(), trained.step.state()).is_finite();
+    return Snapshot(ProcessGrid(trained.comm), trained.table(), trained.table(),
+                    trained.step.state())
+        .is_finite();
   };
   EXPECT_TRUE(finite());
   const FloatView state = trained.step.state().optimizer[1].pieces.front();
