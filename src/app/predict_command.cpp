@@ -77,8 +77,11 @@ std::string data_name(const PredictOptions& options) {
   return "'" + (options.data.empty() ? options.source.inputs.front() : options.data) + "'";
 }
 
-Samples read_samples(const PredictOptions& options, std::vector<std::string>& files) {
-  SampleSet set = read_sample_set(options.source);
+Samples read_samples(const Recipe& recipe, const PredictOptions& options,
+                     std::vector<std::string>& files) {
+  SampleSetSource source = options.source;
+  source.in_colour = recipe.network.input.channels == 3;
+  SampleSet set = read_sample_set(source);
   for (const std::string& warning : warnings_about(set, options.source)) log::warn(warning);
   files = std::move(set.pictures);
   return samples_of(set, options.source);
@@ -89,7 +92,7 @@ Samples load_samples(const ProcessGrid& grid, const Recipe& recipe, const Predic
                      std::vector<std::string>& files) {
   const DataSpec data = agree(grid.world(), [&] { return data_of(recipe, options); });
   if (options.data.empty())
-    return agree(grid.world(), [&] { return read_samples(options, files); });
+    return agree(grid.world(), [&] { return read_samples(recipe, options, files); });
   const auto choose_batches = [&](std::int64_t num_samples) {
     return agree(grid.world(), [&] {
       return prediction_batches(options.batch, grid.data().size(), num_samples);

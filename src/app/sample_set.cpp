@@ -15,6 +15,7 @@
 #include "io/shard_format.hpp"
 #include "readers/byte_source.hpp"
 #include "readers/byte_stream.hpp"
+#include "readers/image_folder.hpp"
 #include "readers/text_lines.hpp"
 
 namespace quern {
@@ -97,10 +98,28 @@ void set_targets(Array array, SampleSet& set) {
   set.targets = to_floats(std::move(array));
 }
 
-void append(SampleFile more, const std::string& first_path, SampleFile& all) {
+bool are_grey(const SampleFile& file) {
+  return file.are_pictures && file.array.shape[1] == 1;
+}
+
+// Grey pictures and others become alike.
+void match_colours(SampleFile& one, SampleFile& other) {
+  if (!one.are_pictures || !other.are_pictures || are_grey(one) == are_grey(other)) return;
+  to_colour(are_grey(one) ? one.array : other.array);
+}
+
+void check_alike(const SampleFile& more, const std::string& first_path, const SampleFile& all) {
   const auto sample_shape = [](const Array& array) {
     return std::vector<std::int64_t>(array.shape.begin() + 1, array.shape.end());
   };
+  if (more.are_pictures && all.are_pictures &&
+      sample_shape(more.array) != sample_shape(all.array)) {
+    const auto size_text = [](const Array& array) {
+      return fmt::format("{} x {} pixels", array.shape[3], array.shape[2]);
+    };
+    throw InputError(fmt::format("{} has {}, expected {} as '{}' has", more.array.name,
+                                 size_text(more.array), size_text(all.array), first_path));
+  }
   if (more.array.type != all.array.type || sample_shape(more.array) != sample_shape(all.array) ||
       more.class_names != all.class_names || more.classes != all.classes) {
     const auto text_of = [](const SampleFile& file) {
@@ -112,6 +131,11 @@ void append(SampleFile more, const std::string& first_path, SampleFile& all) {
                     text_of(more), first_path, text_of(all),
                     more.class_names == all.class_names ? "" : " with the same names"));
   }
+}
+
+void append(SampleFile more, const std::string& first_path, SampleFile& all) {
+  match_colours(more, all);
+  check_alike(more, first_path, all);
   std::visit(
       [&](auto& values) {
         const auto& added = std::get<std::decay_t<decltype(values)>>(more.array.values);
@@ -233,6 +257,7 @@ SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choo
                               has_labels ? ArrayRole::labels : ArrayRole::targets, choose);
   }
   SampleFile input = read_inputs(source, choose);
+  if (source.in_colour && are_grey(input)) to_colour(input.array);
   if (input.classes > 0 && has_labels) {
     throw InputError(
         fmt::format("{} comes with labels of its own, expected no --labels", input.array.name));

@@ -22,6 +22,7 @@ struct SampleSetSource {
   int classes = 0;              ///< 0: as many as the format has, or the largest label + 1
   std::string class_names;      ///< a file with a line for each class; "": what the format has
   bool as_values = false;       ///< bytes are no pixels
+  bool in_colour = false;       ///< grey pictures are to have three channels
 };
 
 struct SampleSet {

@@ -80,25 +80,31 @@ void list_folder(const std::filesystem::path& folder, ImageFolder& result) {
   }
 }
 
-// One picture after the other; they have to be alike.
+bool has_colours(const std::vector<std::string>& files) {
+  return std::any_of(files.begin(), files.end(), is_colour_picture);
+}
+
+// One picture after the other; they have to be of one size.
 class Collector {
  public:
-  explicit Collector(const std::filesystem::path& first)
-      : first_(first), picture_(read_picture(first)) {
-    shape_ = shape_of(picture_);
+  Collector(const std::filesystem::path& first, bool has_colours)
+      : first_(first), picture_(read_picture(first)), channels_(has_colours ? 3 : 1) {
+    height_ = picture_.height;
+    width_ = picture_.width;
   }
 
   void add(const std::filesystem::path& path) {
-    Picture picture = path == first_ ? std::move(picture_) : read_picture(path);
+    const Picture picture = path == first_ ? std::move(picture_) : read_picture(path);
     losses_.add(picture.losses);
-    if (shape_[0] == 3 && picture.channels == 1) picture = to_colour(picture);
-    const std::vector<std::int64_t> shape = shape_of(picture);
-    if (shape != shape_) {
-      throw InputError(fmt::format("'{}' has {}, expected {} as '{}' has", printable(path.string()),
-                                   size_text(shape), size_text(shape_),
-                                   printable(first_.string())));
+    if (picture.height != height_ || picture.width != width_) {
+      throw InputError(fmt::format("'{}' has {} x {} pixels, expected {} x {} pixels as '{}' has",
+                                   printable(path.string()), picture.width, picture.height, width_,
+                                   height_, printable(first_.string())));
     }
-    pixels_.insert(pixels_.end(), picture.pixels.begin(), picture.pixels.end());
+    if (picture.channels > channels_)
+      throw InputError(fmt::format("'{}' was changed while it was read", printable(path.string())));
+    for (int copy = 0; copy < channels_; copy += picture.channels)
+      pixels_.insert(pixels_.end(), picture.pixels.begin(), picture.pixels.end());
     ++count_;
   }
 
@@ -107,23 +113,17 @@ class Collector {
   Array take(const std::string& name) {
     Array array;
     array.name = name;
-    array.shape = {count_, shape_[0], shape_[1], shape_[2]};
+    array.shape = {count_, channels_, height_, width_};
     array.values = std::move(pixels_);
     return array;
   }
 
  private:
-  static std::vector<std::int64_t> shape_of(const Picture& picture) {
-    return {picture.channels, picture.height, picture.width};
-  }
-  static std::string size_text(const std::vector<std::int64_t>& shape) {
-    return fmt::format("{} x {} pixels in {}", shape[2], shape[1],
-                       shape[0] == 1 ? "grey" : "colour");
-  }
-
   std::filesystem::path first_;
   Picture picture_;  // the first
-  std::vector<std::int64_t> shape_;
+  int channels_;
+  int height_ = 0;
+  int width_ = 0;
   std::vector<std::uint8_t> pixels_;
   std::int64_t count_ = 0;
   PictureLosses losses_;
@@ -139,12 +139,23 @@ ImageFolder read_image_folder(const std::filesystem::path& path, const ChooseRan
     result.files.push_back(path.string());
   result.count = static_cast<std::int64_t>(result.files.size());
   result.range = choose ? choose(result.count) : SampleRange{0, result.count};
-  Collector collector(result.files.front());
+  Collector collector(result.files.front(), has_colours(result.files));
   for (std::int64_t i = 0; i < result.range.count; ++i)
     collector.add(result.files[static_cast<std::size_t>(result.range.first + i)]);
   result.losses = collector.losses();
   result.images = collector.take(fmt::format("'{}'", path.string()));
   return result;
+}
+
+void to_colour(Array& pictures) {
+  const auto& grey = std::get<std::vector<std::uint8_t>>(pictures.values);
+  const auto plane = static_cast<std::ptrdiff_t>(pictures.shape[2] * pictures.shape[3]);
+  std::vector<std::uint8_t> colour;
+  colour.reserve(3 * grey.size());
+  for (auto begin = grey.begin(); begin != grey.end(); begin += plane)
+    for (int copy = 0; copy < 3; ++copy) colour.insert(colour.end(), begin, begin + plane);
+  pictures.values = std::move(colour);
+  pictures.shape[1] = 3;
 }
 
 }  // namespace quern

@@ -26,11 +26,15 @@ struct ImageFolder {
 };
 
 /// Reads PATH/CLASS/*.png, *.jpg, *.jpeg, or without classes PATH/*.png and so on, or the picture
-/// PATH; names that begin with a dot are left out. All pictures
-/// have the size and the channels of the first one; where that has colours, grey ones get three
-/// equal channels. InputError when a folder holds anything else, or no picture, or one
-/// cannot be read; SystemFailure where a disk or a file server fails. A class may be empty, so that
-/// a held-out set can lack it. `choose`: which pictures to read, beside the first; all if empty.
+/// PATH; names that begin with a dot are left out. All pictures have the size of the first one.
+/// Where any of the folder has colours, grey ones get three equal channels. InputError when a
+/// folder holds anything else, or no picture, or one cannot be read; SystemFailure where a disk or
+/// a file server fails. A class may be empty, so that a held-out set can lack it. `choose`: which
+/// pictures to read, beside the first and the headers of all as far as the first one with colours;
+/// all if empty.
 ImageFolder read_image_folder(const std::filesystem::path& path, const ChooseRange& choose = {});
+
+/// Gives grey pictures [n, 1, height, width] three equal channels.
+void to_colour(Array& pictures);
 
 }  // namespace quern

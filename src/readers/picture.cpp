@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "base/error.hpp"
@@ -21,6 +22,28 @@ std::string lower_extension(const std::filesystem::path& path) {
   return lower_case(path.extension().string());
 }
 
+// Of a JPEG file, from behind its first two bytes on: the number of channels in the header of the
+// frame, 0 where there is none. In front of it there may be thumbnails, with frames of their own.
+int jpeg_channels(ByteSource& source) {
+  std::array<std::uint8_t, 1> byte{};
+  std::array<std::uint8_t, 2> length{};
+  while (source.read(byte) == 1 && byte[0] == 0xff) {
+    while (byte[0] == 0xff)
+      if (source.read(byte) < 1) return 0;
+    const int marker = byte[0];
+    if (source.read(length) < 2) return 0;
+    const std::uint64_t segment = 256u * length[0] + length[1];
+    const bool is_frame =
+        marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
+    if (is_frame) {
+      std::array<std::uint8_t, 6> frame{};  // bits, height, width, channels
+      return source.read(frame) == frame.size() ? frame.back() : 0;
+    }
+    if (segment < 2 || source.skip(segment - 2) < segment - 2) return 0;
+  }
+  return 0;
+}
+
 }  // namespace
 
 bool is_picture(const std::filesystem::path& path) {
@@ -30,6 +53,18 @@ bool is_picture(const std::filesystem::path& path) {
 
 bool begins_as_picture(std::string_view bytes) {
   return bytes.starts_with("\x89P") || bytes.starts_with("\xff\xd8\xff");
+}
+
+bool is_colour_picture(const std::filesystem::path& path) {
+  ByteSource source(path);
+  if (source.is_gzip()) return false;
+  std::array<std::uint8_t, 2> start{};
+  if (source.read(start) < start.size()) return false;
+  if (start[0] == 0xff && start[1] == 0xd8) return jpeg_channels(source) == 3;
+  std::array<std::uint8_t, 24>
+      png{};  // the rest of the signature, the header as far as its colours
+  constexpr int kColourBit = 2;
+  return start[0] == 0x89 && source.read(png) == png.size() && (png.back() & kColourBit) != 0;
 }
 
 Picture read_picture(const std::filesystem::path& path) {
@@ -43,15 +78,6 @@ Picture read_picture(const std::filesystem::path& path) {
   if (bytes.size() >= 4 && bytes[0] == 0x89 && bytes[1] == 'P') return read_png(path, bytes);
   if (bytes.size() >= 4 && bytes[0] == 0xff && bytes[1] == 0xd8) return read_jpeg(path, bytes);
   stream.fail("neither a PNG nor a JPEG file");
-}
-
-Picture to_colour(const Picture& grey) {
-  Picture colour = grey;
-  colour.channels = 3;
-  for (int copy = 0; copy < 2; ++copy) {
-    colour.pixels.insert(colour.pixels.end(), grey.pixels.begin(), grey.pixels.end());
-  }
-  return colour;
 }
 
 void check_picture_size(const std::filesystem::path& path, std::int64_t width, std::int64_t height,

@@ -35,12 +35,13 @@ bool begins_as_picture(std::string_view bytes);
 /// libraries that it was built with.
 bool is_picture(const std::filesystem::path& path);
 
+/// By its header, which alone is read: has it colours? Of files that are no such pictures it may
+/// say anything. Fails where a file cannot be read.
+bool is_colour_picture(const std::filesystem::path& path);
+
 /// InputError when it is no such file, truncated, damaged, or larger than its bytes can hold.
 /// Palettes become colours, 16 bits become 8, transparency is left out.
 Picture read_picture(const std::filesystem::path& path);
-
-/// A grey picture with three equal channels.
-Picture to_colour(const Picture& grey);
 
 /// What was read of a file, for the two formats. `bytes` are the whole file.
 Picture read_png(const std::filesystem::path& path, const std::vector<std::uint8_t>& bytes);

@@ -213,6 +213,7 @@ SampleFile read_folder(const std::filesystem::path& path, const std::string& sha
   ImageFolder folder = read_image_folder(path, choose);
   SampleFile file;
   file.array = std::move(folder.images);
+  file.are_pictures = true;
   if (!folder.labels.empty()) {
     const auto first = folder.labels.begin() + folder.range.first;
     file.labels.assign(first, first + folder.range.count);

@@ -47,6 +47,7 @@ struct SampleFile {
   int classes = 0;                            ///< that there are, 0 without labels
   std::vector<std::string> class_names = {};  ///< of folders
   std::vector<std::string> pictures = {};     ///< the file of each sample of the range, of pictures
+  bool are_pictures = false;                  ///< PNG or JPEG files: uint8 [n, 1 or 3, h, w]
   std::string empty_class = {};               ///< a folder without pictures, if any
   PictureLosses losses = {};
   Sha256Match sha256 = Sha256Match::not_asked;

@@ -331,9 +331,10 @@ class FormatsTest(shard_files.ShardTest):
     def test_bad_folders_of_pictures(self):
         grey = RANDOM.integers(0, 256, (4, 6)).astype(np.uint8)
         folder = self.pictures(a={"1.png": grey, "2.png": grey.T}, b={"3.png": grey})
-        self.refused("2.png' has 4 x 6 pixels in grey, expected 6 x 4 pixels in grey as '", "--images", folder)
-        Image.fromarray(np.dstack([grey] * 3)).save(folder / "a/2.png")
-        self.refused("2.png' has 6 x 4 pixels in colour, expected 6 x 4 pixels in grey", "--images", folder)
+        self.refused("2.png' has 4 x 6 pixels, expected 6 x 4 pixels as '", "--images", folder)
+        Image.fromarray(np.dstack([grey] * 3)).save(folder / "a/1.png")
+        self.refused("2.png' has 4 x 6 pixels, expected 6 x 4 pixels as '", "--images", folder)
+        self.refused("2.png' has 4 x 6 pixels, expected 6 x 4 pixels as '", "--images", folder / "a/1.png", folder / "a/2.png")
         whole = (folder / "a/1.png").read_bytes()
         for bad, message in ((whole[:-5], "does not end with IEND"), (whole[:40] + b"x" + whole[41:], "no whole PNG file"),
                              (b"GIF89a", "neither a PNG nor a JPEG file"), (b"", "neither a PNG")):
@@ -356,6 +357,31 @@ class FormatsTest(shard_files.ShardTest):
         self.refused("is empty", "--images", self.folder / "empty")
         (self.folder / "empty/a").mkdir()
         self.refused("holds no pictures", "--images", self.folder / "empty")
+
+    def test_grey_pictures_among_colours(self):
+        """All have colours where one has, whichever comes first; without, all are grey."""
+        grey = RANDOM.integers(0, 256, (4, 16, 24)).astype(np.uint8)
+        colour = np.stack([grey, 255 - grey, grey // 2], axis=3)
+        for ending, kept in (("png", 0), ("jpg", 60)):  # a lossy format
+            smooth = np.broadcast_to(np.arange(0, 160, 10)[:, None, None], (16, 24, 3)).astype(np.uint8)
+            one = smooth if kept else colour[3]
+            names = [f"a/1.{ending}", f"a/2.{ending}", f"b/3.{ending}"]
+            for place in range(3):
+                folder = self.folder / f"{ending}{place}"
+                pixels = [one[:, :, 0] if kept else grey[i] for i in range(3)]
+                pixels[place] = one
+                for name, picture in zip(names, pixels):
+                    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                    Image.fromarray(picture).save(folder / name)
+                expected = np.stack([np.broadcast_to(p.reshape(16, 24, -1), (16, 24, 3)) for p in pixels]).transpose(0, 3, 1, 2)
+                files = [folder / name for name in names]
+                for images in ([folder], files, [folder, folder]):
+                    found = self.sharded("--images", *images)["images"]
+                    wanted = np.concatenate([expected] * (2 if images == [folder, folder] else 1))
+                    np.testing.assert_allclose(found.astype(int), wanted, atol=4 if kept else 0)
+                for images in (files[:1], files[1:2], files[2:]):
+                    found = self.sharded("--images", *images)["images"]
+                    self.assertEqual(found.shape[1], 3 if images[0] == files[place] else 1)
 
     def test_opaque_pictures_lose_nothing(self):
         pixels = RANDOM.integers(0, 256, (4, 6, 4)).astype(np.uint8)

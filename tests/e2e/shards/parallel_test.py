@@ -44,7 +44,7 @@ class ParallelTest(FolderTest):
                 shape = (8, 6) if number % 3 else (8, 6, 3)
                 pixels = RANDOM.integers(0, 255, shape).astype(np.uint8)
                 Image.fromarray(pixels).save(self.folder / "pictures" / name / f"{number:02}.png")
-        Image.fromarray(RANDOM.integers(0, 255, (8, 6, 3)).astype(np.uint8)).save(
+        Image.fromarray(RANDOM.integers(0, 255, (8, 6)).astype(np.uint8)).save(
             self.folder / "pictures/bird/00.png")
 
     def more_formats(self):

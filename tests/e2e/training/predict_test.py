@@ -175,6 +175,30 @@ class PredictTest(refusal.RefusalTest):
         done = self.quern("predict", "run", "--data", "test")
         self.assertEqual(done.out.splitlines()[0], "index,class,label,probability,loss,class_name", done)
 
+    def test_grey_pictures_of_a_network_of_colours(self):
+        """They have three equal channels, alone as among others."""
+        chance = np.random.default_rng(2)
+        grey = chance.integers(0, 256, (3, 8, 6), np.uint8)
+        (self.folder / "mixed").mkdir()
+        for number in range(2):
+            Image.fromarray(grey[number]).save(self.folder / f"mixed/{number}.png")
+        Image.fromarray(chance.integers(0, 256, (8, 6, 3), np.uint8)).save(self.folder / "mixed/2.png")
+        np.save(self.folder / "labels.npy", np.arange(3))
+        done = self.quern("shard", "--images", "mixed", "--labels", "labels.npy", "--out", "coloured")
+        self.assertEqual(done.code, 0, done)
+        recipe = training.RECIPE.replace("input = [1, 12, 12]", "input = [3, 8, 6]")
+        self.write_recipe("colour", recipe, training.MLP_LAYERS.replace("features = 10", "features = 3"))
+        self.train("colour", "run", "train.epochs=1", "data.train=coloured", "data.test=\"\"", "data.global_batch=3",
+                   "train.micro_block=1")
+        table = self.quern("predict", "run", "--images", "mixed").out.splitlines()
+        self.assertEqual(len(table), 4)
+        for ranks in (0, 2):
+            for files in (["mixed/0.png"], ["mixed/0.png", "mixed/1.png"], ["mixed/0.png", "mixed/1.png", "mixed/2.png"]):
+                done = self.quern("predict", "run", "--images", *files, ranks=ranks)
+                self.assertEqual((set(done.codes), done.out.splitlines()), ({0}, table[:len(files) + 1]), done)
+        np.save(self.folder / "grey.npy", grey)
+        self.refused(["predict", "run", "--images", "grey.npy"], "network.input is [3, 8, 6], but")
+
 
 if __name__ == "__main__":
     training.main()

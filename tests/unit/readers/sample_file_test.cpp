@@ -6,6 +6,8 @@
 
 #include "base/sha256.hpp"
 #include "readers/image_folder.hpp"
+#include "readers/picture.hpp"
+#include "readers/png_writer.hpp"
 #include "readers/zip_reader.hpp"
 #include "support/expect_error.hpp"
 #include "support/npy_files.hpp"
@@ -95,6 +97,48 @@ TEST_F(SampleFileTest, FailuresOfTheSystem) {
   test::expect_error(test::without_files([&] { read_image_folder(pictures, {}); }),
                      ExitCode::failure,
                      {"cannot read folder '" + pictures.string() + "': Too many open files"});
+}
+
+// Whatever the order of their names; a part of them as all of them.
+TEST_F(SampleFileTest, PicturesHaveColoursWhereOneHas) {
+  const Bytes grey = test::counting(4 * 2);
+  const Bytes colour = test::counting(4 * 2 * 3);
+  write_png(folder_ / "a.png", 1, 4, 2, grey);
+  write_png(folder_ / "b.png", 1, 4, 2, grey);
+  EXPECT_THAT(read_image_folder(folder_.path()).images.shape, ElementsAre(2, 1, 4, 2));
+  EXPECT_FALSE(is_colour_picture(folder_ / "a.png"));
+  write_png(folder_ / "c.png", 3, 4, 2, colour);
+  EXPECT_TRUE(is_colour_picture(folder_ / "c.png"));
+  const ImageFolder all = read_image_folder(folder_.path());
+  EXPECT_THAT(all.images.shape, ElementsAre(3, 3, 4, 2));
+  const auto& pixels = std::get<Bytes>(all.images.values);
+  for (std::size_t i = 0; i < grey.size(); ++i) {
+    for (std::size_t plane = 0; plane < 3; ++plane)
+      EXPECT_EQ(pixels[(3 + plane) * grey.size() + i], grey[i]);
+    EXPECT_EQ(pixels[6 * grey.size() + i], colour[3 * i]);
+  }
+  const ImageFolder part = read_image_folder(folder_.path(), [](std::int64_t) {
+    return SampleRange{1, 1};
+  });
+  EXPECT_THAT(part.images.shape, ElementsAre(1, 3, 4, 2));
+  EXPECT_TRUE(std::equal(grey.begin(), grey.end(), std::get<Bytes>(part.images.values).begin()));
+}
+
+// Of damaged files what their headers say, or nothing: reading them tells what is wrong.
+TEST_F(SampleFileTest, HeadersOfPictures) {
+  const auto jpeg = [](std::uint8_t marker, std::uint8_t components) {
+    Bytes file = {0xff, 0xd8, 0xff, 0xe0, 0, 6, 0xff, 0xc0, 0, 3};  // a segment that is passed
+    file.insert(file.end(), {0xff, 0xff, marker, 0, 11, 8, 0, 8, 0, 8, components, 1, 0x11, 0});
+    return file;
+  };
+  EXPECT_TRUE(is_colour_picture(write("a", jpeg(0xc0, 3))));
+  EXPECT_TRUE(is_colour_picture(write("a", jpeg(0xc2, 3))));
+  EXPECT_FALSE(is_colour_picture(write("a", jpeg(0xc0, 1))));
+  EXPECT_FALSE(is_colour_picture(write("a", jpeg(0xc4, 3))));  // no header of a frame
+  Bytes file = jpeg(0xc0, 3);
+  file.resize(18);
+  for (; !file.empty(); file.pop_back()) EXPECT_FALSE(is_colour_picture(write("a", file)));
+  EXPECT_FALSE(is_colour_picture(write("a", {0xff, 0xd8, 0xff, 0xe0, 0, 0, 1, 1})));
 }
 
 TEST_F(SampleFileTest, ArchivesThatCannotBeOpened) {
