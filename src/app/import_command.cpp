@@ -151,7 +151,8 @@ Command add_import_command(CommandLine app) {
   command
       .add_option("--rename", options->rename,
                   "Names in the file that begin with OLD begin with NEW in the network: "
-                  "'module.=' takes a prefix away; a rule that fits no tensor is an error (may be "
+                  "'module.=' takes a prefix away, '=net.' puts one in front of all names; a rule "
+                  "that fits no tensor is an error (may be "
                   "repeated)")
       .type_name("OLD=NEW")
       .one_value_each();

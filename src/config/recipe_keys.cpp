@@ -73,7 +73,9 @@ void add_network(Keys& list) {
       .only_with("network.init.type", {"checkpoint"});
   init.strings("rename", &InitSpec::rename,
                "`\"OLD=NEW\"`: names in the file that begin with OLD begin with NEW in the network "
-               "(`\"module.=\"`, `\"fc=head\"`); one after the other. A rule "
+               "(`\"module.=\"`, `\"fc=head\"`), and with an empty OLD all names (`\"=net.\"`); "
+               "one after the "
+               "other. A rule "
                "that fits no tensor of the file is an error")
       .only_with("network.init.type", {"checkpoint"});
 }

@@ -19,7 +19,7 @@ struct TensorPlan {
 /// ("layer1", "fc1.weight") where it is that part, or that part and a dot come first.
 struct WeightRules {
   /// "OLD=NEW", one after the other: a name that begins with OLD begins with NEW; OLD may also end
-  /// with a dot ("module.=" takes the prefix away).
+  /// with a dot ("module.=" takes the prefix away), or be empty ("=net." is put in front of all).
   std::vector<std::string> rename = {};
   /// Of the network only tensors whose names begin with one of these parts, whatever else the file
   /// holds; empty: all, and then the file must hold nothing else.
@@ -34,7 +34,8 @@ struct WeightRules {
 
 /// The tensors of `found` that the network takes, under its names and in its order. InputError that
 /// names `file` and every problem, with the nearest name: a tensor that is missing, has another
-/// shape or is not known, a rule that applies to nothing.
+/// shape or is not known, a rule that applies to nothing. Where a name has no nearest one, all
+/// names are listed, once.
 std::vector<NamedTensor> match_weights(const std::string& file,
                                        const std::vector<NamedTensor>& found,
                                        const std::vector<TensorPlan>& network,

@@ -113,6 +113,25 @@ class ImportTest(training.TrainingTest):
         np.testing.assert_array_equal(back["conv1.weight"].view("u4") >> 16, bits)
         np.testing.assert_array_equal(back["conv1.bias"], given["conv1.bias"])
 
+    def test_names_of_a_bare_sequential(self):
+        """They begin with numbers, which names of layers may not."""
+        text = training.RECIPE.replace("{layers}", """[
+          {type = "conv2d", name = "net.0", channels = 5, kernel = 3}, {type = "relu"},
+          {type = "max_pool2d", size = 2}, {type = "flatten"}, {type = "linear", name = "net.4", features = 10}]""")
+        (self.folder / "conv.toml").write_text(text)
+        given = weights()
+        self.write({name.replace("conv1", "0").replace("fc1", "4"): values for name, values in given.items()})
+        done = self.bring_in("w.safetensors", expected=2)
+        self.assertIn("--rename '=net.' makes 'net.0.weight' of '0.weight'", done.err)
+        self.assertEqual(done.err.count("4.bias, "), 0, done)
+        self.assertEqual(done.err.count("(names in the file: 0.weight, 0.bias, 4.weight, 4.bias)"), 1, done)
+        self.bring_in("w.safetensors", "--rename", "=net.")
+        back = self.exported("start.h5")
+        for name, values in given.items():
+            self.assertEqual(back[name.replace("conv1", "net.0").replace("fc1", "net.4")].tobytes(), values.tobytes())
+        self.train("conv", "init", "train.epochs=1",
+                   'network.init={type="checkpoint", file="w.safetensors", rename=["=net."]}')
+
     def test_training_goes_on_from_it_on_any_number_of_ranks(self):
         self.bring_in(self.write(weights()))
         init = ("network.init={type=\"checkpoint\", file=\"w.safetensors\"}", "train.epochs=1")

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/match_weights.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.hpp"
 #include "support/expect_error.hpp"
 
 namespace quern {
 namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
 
 const std::vector<float> kValues(64, 1.0f);
 
@@ -103,11 +109,69 @@ TEST(MatchWeights, ARuleThatAppliesToNothingIsAMistake) {
   expect_refusal(found, {.rename = {"modul.="}}, {"--rename: 'modul.=' applies to nothing"});
   expect_refusal(found, {.rename = {"conv=x"}}, {"--rename: 'conv=x' applies to nothing"});
   expect_refusal(found, {.rename = {"conv1"}}, {"'conv1' is no rule", "OLD=NEW"});
-  expect_refusal(found, {.rename = {"=x"}}, {"'=x' is no rule"});
+  expect_refusal(found, {.rename = {"="}}, {"'=' is no rule"});
   expect_refusal(
       found, {.only = {"fcc"}, .only_word = "network.init.only"},
       {"network.init.only: no tensor of the network begins with 'fcc' (did you mean 'fc'"});
   expect_refusal(found, {.skip = {"head"}}, {"--skip: no tensor of the file begins with 'head'"});
+}
+
+// A bare nn.Sequential.
+const std::vector<TensorPlan> kNumbered = {
+    {"net.0.weight", {2, 1}}, {"net.0.bias", {2}}, {"net.2.weight", {3, 2}}, {"net.2.bias", {3}}};
+
+std::vector<NamedTensor> numbered() {
+  std::vector<NamedTensor> tensors;
+  for (const TensorPlan& plan : kNumbered)
+    tensors.push_back(tensor(plan.name.substr(4), plan.shape));
+  return tensors;
+}
+
+TEST(MatchWeights, AnEmptyOldNameStandsForAllNames) {
+  const auto taken = match_weights("w", numbered(), kNumbered, {.rename = {"=net."}});
+  ASSERT_EQ(taken.size(), 4u);
+  EXPECT_EQ(taken[2].name, "net.2.weight");
+  EXPECT_EQ(match_weights("w", with_prefix(""), kNetwork, {.rename = {"=x.", "x.="}}).size(), 5u);
+}
+
+std::string refusal(const std::vector<NamedTensor>& found, const std::vector<TensorPlan>& network) {
+  try {
+    match_weights("w", found, network, {});
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(MatchWeights, NamesThatBeginWithNumbersGetAHint) {
+  const std::string numbers = "all names of the file begin with a number";
+  EXPECT_THAT(
+      refusal(numbered(), kNumbered),
+      AllOf(HasSubstr(numbers), HasSubstr("--rename '=net.' makes 'net.0.weight' of '0.weight'"),
+            Not(HasSubstr("did you mean"))));
+  std::vector<TensorPlan> other = kNumbered;
+  for (TensorPlan& plan : other) plan.name = "body" + plan.name.substr(3);
+  EXPECT_THAT(refusal(numbered(), other), HasSubstr("--rename '=body.'"));
+  EXPECT_THAT(refusal(numbered(), kNetwork), HasSubstr("--rename '=net.'"));
+  EXPECT_THAT(refusal(with_prefix("module."), kNetwork), Not(HasSubstr(numbers)));
+}
+
+TEST(MatchWeights, NamesAreListedOnce) {
+  const auto count = [](const std::string& text, const std::string& part) {
+    int found = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+      ++found;
+    return found;
+  };
+  const std::string text = refusal(numbered(), kNetwork);
+  EXPECT_EQ(count(text, "(names in the "), 2);
+  EXPECT_THAT(text, AllOf(HasSubstr("\n  (names in the file: 0.weight, 0.bias, 2.weight, 2.bias)"),
+                          HasSubstr("\n  (names in the network: conv1.weight, conv1.bias, ")));
+  auto found = with_prefix("");
+  found.push_back(tensor("something.else", {1}));
+  EXPECT_THAT(refusal(found, kNetwork),
+              AllOf(HasSubstr("'something.else' [1] (names in the network: conv1.weight"),
+                    Not(HasSubstr("\n"))));
 }
 
 }  // namespace
