@@ -161,19 +161,22 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
   forward.load(predictor_rows(model, std::max(1, most)), samples, checkpoint.state());
   const int num_outputs = model.whole().output_shape().units();
   std::unique_ptr<PredictionFile> file;  // rank 0 only
+  const auto num_targets =
+      is_classifier || !samples.has_targets() ? 0 : static_cast<int>(samples.target_units());
   run_on_root(comm, [&] {
-    file = make_prediction_file({is_classifier, has_labels, options.probabilities, recipe.loss,
-                                 model.whole().output_shape(), samples.count, std::move(files),
-                                 names_of_outputs(checkpoint.state()->class_names, num_outputs)},
-                                options.out);
+    file = make_prediction_file(
+        {is_classifier, has_labels, options.probabilities, recipe.loss, num_targets,
+         model.whole().output_shape(), samples.count, std::move(files),
+         names_of_outputs(checkpoint.state()->class_names, num_outputs)},
+        options.out);
   });
   std::vector<double> seconds;
   std::int64_t not_finite = 0;
   quern::predict(
       forward.grid(), model, samples, options.batch,
-      [&](std::span<const float> outputs, int label) {
-        not_finite += !are_finite(outputs);
-        file->add(outputs, label);
+      [&](const SampleOutputs& sample) {
+        not_finite += !are_finite(sample.outputs);
+        file->add(sample);
       },
       &seconds);
   run_on_root(comm, [&] {
@@ -211,8 +214,10 @@ Command add_predict_command(CommandLine app) {
   command.add_flag("--as-values", options->source.as_values,
                    "Bytes of --images are numbers as they are, as with quern shard --as-values");
   command
-      .add_option("--data", options->data,
-                  "Folder of HDF5 shards; of classifiers it adds label and loss")
+      .add_option(
+          "--data", options->data,
+          "Folder of HDF5 shards; of classifiers it adds label and loss, of other networks the "
+          "targets that the set has")
       .type_name("DIR");
   add_split_option(command, options->split);
   add_memory_option(command, options->memory);

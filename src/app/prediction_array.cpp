@@ -5,7 +5,6 @@
 
 #include "base/text.hpp"
 #include "readers/npy_header.hpp"
-#include "train/prediction.hpp"
 
 namespace quern {
 
@@ -19,9 +18,16 @@ std::vector<std::int64_t> array_shape(const PredictionColumns& columns) {
   return {columns.samples, shape.channels, shape.height, shape.width};
 }
 
+// Targets are of the outputs' shape, unless they are those of another network.
+std::vector<std::int64_t> targets_shape(const PredictionColumns& columns) {
+  if (columns.targets == columns.outputs.units()) return array_shape(columns);
+  return {columns.samples, columns.targets};
+}
+
 }  // namespace
 
-void PredictionArray::add(std::span<const float> outputs, int /*label*/) {
+void PredictionArray::add(const SampleOutputs& sample) {
+  const std::span<const float> outputs = sample.outputs;
   const std::size_t before = values_.size();
   values_.insert(values_.end(), outputs.begin(), outputs.end());
   if (is_classifier_) put_probabilities(outputs, std::span(values_).subspan(before));
@@ -51,12 +57,28 @@ H5Predictions::H5Predictions(const PredictionColumns& columns, const std::string
     : PredictionArray(columns),
       pending_(file_behind(out)),
       file_(H5File::create(pending_.temporary())),
-      dataset_(columns.is_classifier ? "/probabilities" : "/values") {
+      dataset_(columns.is_classifier ? "/probabilities" : "/values"),
+      has_targets_(columns.targets > 0) {
   file_.write_string("/", "format", "quern-predictions");
   file_.write_int64("/", "format_version", 1);
   if (!columns.class_names.empty())
     file_.write_string("/", "class_names", join_lines(columns.class_names));
   file_.create_dataset(dataset_, array_shape(columns));
+  if (has_targets_) file_.create_dataset("/targets", targets_shape(columns));
+}
+
+void H5Predictions::add(const SampleOutputs& sample) {
+  PredictionArray::add(sample);
+  if (!has_targets_) return;
+  targets_.insert(targets_.end(), sample.targets.begin(), sample.targets.end());
+  if (targets_.size() >= kValuesAtOnce) write_targets();
+}
+
+void H5Predictions::write_targets() {
+  if (targets_.empty()) return;
+  file_.write_values_at("/targets", written_targets_, targets_);
+  written_targets_ += static_cast<std::int64_t>(targets_.size());
+  targets_.clear();
 }
 
 void H5Predictions::write(std::span<const float> values) {
@@ -66,6 +88,7 @@ void H5Predictions::write(std::span<const float> values) {
 
 void H5Predictions::finish() {
   write_rest();
+  write_targets();
   file_.flush_and_sync();
   file_.close();
   pending_.commit();

@@ -18,7 +18,7 @@ class PredictionArray : public PredictionFile {
  public:
   explicit PredictionArray(const PredictionColumns& columns)
       : is_classifier_(columns.is_classifier) {}
-  void add(std::span<const float> outputs, int label) final;
+  void add(const SampleOutputs& sample) override;
 
  protected:
   /// Writes the values that are still to be written, behind those of earlier calls.
@@ -44,21 +44,27 @@ class NpyPredictions final : public PredictionArray {
   OutputFile file_;
 };
 
-/// Dataset /probabilities of a classifier, else /values, and attributes of the root: `format`,
-/// `format_version`, and `class_names`, one a line, where there are some.
+/// Dataset /probabilities of a classifier, else /values, /targets where samples have some, and
+/// attributes of the root: `format`, `format_version`, and `class_names`, one a line, where there
+/// are some.
 class H5Predictions final : public PredictionArray {
  public:
   /// Fails as H5File::create.
   H5Predictions(const PredictionColumns& columns, const std::string& out);
+  void add(const SampleOutputs& sample) override;
   void finish() override;
 
  private:
   void write(std::span<const float> values) override;
+  void write_targets();
 
   PendingFile pending_;
   H5File file_;
   std::string dataset_;
   std::int64_t written_ = 0;  // values
+  bool has_targets_;
+  std::vector<float> targets_;  // still to be written
+  std::int64_t written_targets_ = 0;
 };
 
 }  // namespace quern

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "base/shape.hpp"
 #include "spec/training_spec.hpp"
+#include "train/prediction.hpp"
 
 namespace quern {
 
@@ -18,6 +18,7 @@ struct PredictionColumns {
   bool has_labels = false;
   bool has_probabilities = false;             ///< of a classifier, all of them
   LossSpec loss = {};                         ///< of a classifier
+  int targets = 0;                            ///< of a sample, of other networks
   Shape outputs = {};                         ///< of the network
   std::int64_t samples = 0;                   ///< how many there are
   std::vector<std::string> files = {};        ///< of each sample, or empty
@@ -32,8 +33,7 @@ class PredictionFile {
   PredictionFile(const PredictionFile&) = delete;
   PredictionFile& operator=(const PredictionFile&) = delete;
 
-  /// The outputs in the order of the units. `label` < 0: there is none.
-  virtual void add(std::span<const float> outputs, int label) = 0;
+  virtual void add(const SampleOutputs& sample) = 0;
   /// After the last sample. A file that is not finished does not appear.
   virtual void finish() = 0;
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/prediction_table.hpp"
 
+#include <span>
 #include <utility>
 
 #include "app/results_text.hpp"
-#include "train/prediction.hpp"
 
 namespace quern {
 
@@ -24,6 +24,7 @@ std::string head_of(const PredictionColumns& columns) {
     head += columns.has_labels ? ",class,label,probability,loss" : ",class,probability";
   const int outputs = columns.outputs.units();
   for (int i = 0; !columns.is_classifier && i < outputs; ++i) head += ",value" + std::to_string(i);
+  for (int i = 0; i < columns.targets; ++i) head += ",target" + std::to_string(i);
   if (!columns.files.empty()) head += ",file";
   if (columns.is_classifier && !columns.class_names.empty()) head += ",class_name";
   for (int i = 0; columns.has_probabilities && i < outputs; ++i)
@@ -38,20 +39,23 @@ PredictionTable::PredictionTable(PredictionColumns columns, const std::string& o
   file_.add_line(head_of(columns_));
 }
 
-void PredictionTable::add(std::span<const float> outputs, int label) {
+void PredictionTable::add(const SampleOutputs& sample) {
+  const std::span<const float> outputs = sample.outputs;
   std::string line = std::to_string(count_);
   const Prediction prediction =
-      columns_.is_classifier ? prediction_of(outputs, label, columns_.loss) : Prediction{};
+      columns_.is_classifier ? prediction_of(outputs, sample.label, columns_.loss) : Prediction{};
   const auto add_number = [&](double number) {
     line += ',' + float_text(static_cast<float>(number));
   };
   if (columns_.is_classifier) {
     line += ',' + std::to_string(prediction.best);
-    if (columns_.has_labels) line += ',' + std::to_string(label);
+    if (columns_.has_labels) line += ',' + std::to_string(sample.label);
     add_number(prediction.probability);
     if (columns_.has_labels) add_number(prediction.loss);
   } else {
     for (const float value : outputs) add_number(value);
+    if (columns_.targets > 0)
+      for (const float target : sample.targets) add_number(target);
   }
   if (!columns_.files.empty()) line += ',' + csv_field(columns_.files[count_]);
   if (columns_.is_classifier && !columns_.class_names.empty())

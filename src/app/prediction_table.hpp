@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -12,14 +11,15 @@
 namespace quern {
 
 /// CSV, a line for each sample: of a classifier its class and that class's probability, with labels
-/// what they are and how far off the network is; else the outputs. New columns come last, because
+/// what they are and how far off the network is; else the outputs, and the targets if there are
+/// some. New columns come last, because
 /// scripts may take these by their place.
 class PredictionTable final : public PredictionFile {
  public:
   /// `out`: as of LinesFile.
   PredictionTable(PredictionColumns columns, const std::string& out);
 
-  void add(std::span<const float> outputs, int label) override;
+  void add(const SampleOutputs& sample) override;
   void finish() override { file_.finish(); }
 
  private:

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "train/prediction.hpp"
-#include "train/row_labels.hpp"
+#include "train/row_answers.hpp"
 
 namespace quern {
 

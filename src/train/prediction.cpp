@@ -10,7 +10,7 @@
 #include "comm/agree.hpp"
 #include "strategy/sample_stream.hpp"
 #include "strategy/step_kernels.hpp"
-#include "train/row_labels.hpp"
+#include "train/row_answers.hpp"
 
 namespace quern {
 
@@ -23,7 +23,7 @@ BatchPlan plan_of(const Model& model, int batch, int samples, int rank, int num_
 }
 
 /// Outputs of one batch after the other: for each sample its outputs, and behind them the bits of
-/// its label where samples have them.
+/// its label where samples have them, or its targets.
 class Outputs {
  public:
   Outputs(const ProcessGrid& grid, const Model& model, const Samples& samples)
@@ -36,7 +36,15 @@ class Outputs {
   bool has_labels() const { return samples_.has_labels(); }
   int units() const { return model_.whole().output_shape().units(); }
   /// Floats of one sample.
-  int width() const { return units() + (has_labels() ? 1 : 0); }
+  int width() const { return units() + (has_labels() ? 1 : num_targets()); }
+
+  /// `of_sample`: width() floats.
+  SampleOutputs split(std::span<const float> of_sample) const {
+    const auto count = static_cast<std::size_t>(units());
+    const std::span<const float> rest = of_sample.subspan(count);
+    if (has_labels()) return {of_sample.first(count), std::bit_cast<std::int32_t>(rest.front())};
+    return {of_sample.first(count), -1, rest};
+  }
 
   /// On rank 0 those of all, in the order of the samples, until the next call; elsewhere nothing.
   /// The batch must have been computed.
@@ -51,8 +59,14 @@ class Outputs {
   }
 
  private:
+  int num_targets() const {
+    return samples_.has_targets() ? static_cast<int>(samples_.target_units()) : 0;
+  }
+
   void read_own(const ExecSpace& exec, int num_samples) {
     std::vector<std::int32_t> labels;
+    std::vector<float> targets;
+    if (num_targets() > 0) targets = targets_of_rows(exec, model_, samples_, num_samples);
     if (has_labels()) labels = labels_of_rows(exec, model_, samples_, num_samples);
     const Activation& output = model_.activations().output();
     const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), output.data);
@@ -62,6 +76,10 @@ class Outputs {
       for (int unit = 0; unit < units(); ++unit)
         own_.push_back(values(static_cast<std::size_t>(at(row, unit))));
       if (has_labels()) own_.push_back(std::bit_cast<float>(labels[static_cast<std::size_t>(row)]));
+      if (num_targets() > 0) {
+        const auto begin = targets.begin() + std::ptrdiff_t{row} * num_targets();
+        own_.insert(own_.end(), begin, begin + num_targets());
+      }
     }
   }
 
@@ -159,7 +177,6 @@ void predict(const ProcessGrid& grid, Model& model, const Samples& samples, int 
   const BatchRule batches = prediction_batches(batch, ranks, samples.count);
   const Sampling sampling{.windows = samples.stream ? samples.stream->plan() : WindowPlan{}};
   Outputs outputs(grid, model, samples);
-  const auto units = static_cast<std::size_t>(outputs.units());
   const auto width = static_cast<std::size_t>(outputs.width());
   BatchPlan plan;
   int planned = 0;  // samples
@@ -179,10 +196,8 @@ void predict(const ProcessGrid& grid, Model& model, const Samples& samples, int 
     // A short batch by itself takes less time: it counts where there is no other.
     if (seconds && (done == 0 || !batches.is_short(done))) seconds->push_back(watch.seconds());
     run_on_root(grid.world(), [&] {
-      for (std::size_t i = 0; i < all.size(); i += width) {
-        const std::span<const float> sample = all.subspan(i, width);
-        take(sample.first(units), width > units ? std::bit_cast<std::int32_t>(sample.back()) : -1);
-      }
+      for (std::size_t i = 0; i < all.size(); i += width)
+        take(outputs.split(all.subspan(i, width)));
     });
     done += count;
   }

@@ -13,9 +13,16 @@
 
 namespace quern {
 
-/// The network's outputs for one sample, in the order of the units; in the units of the targets
-/// where the network was trained with normalized ones. `label`: -1 where the sample has none.
-using TakeOutputs = std::function<void(std::span<const float> outputs, int label)>;
+/// What the network says of one sample.
+struct SampleOutputs {
+  /// In the order of the units; in the units of the targets where the network was trained with
+  /// normalized ones.
+  std::span<const float> outputs;
+  int label = -1;                       ///< -1 where the sample has none
+  std::span<const float> targets = {};  ///< that come with the sample, in their own units
+};
+
+using TakeOutputs = std::function<void(const SampleOutputs& sample)>;
 
 /// Collective: rank 0 calls `take` for every sample in order. `samples` need no labels; `model`,
 /// this rank's part of the grid, must be allocated for `batch` samples (see predictor_rows), which

@@ -116,8 +116,8 @@ std::vector<float> Predictor::Parts::predict(std::span<const Value> values, std:
   const auto size = static_cast<std::size_t>(count * network().output_shape().units());
   outputs.reserve(size);
   quern::predict(forward_.grid(), forward_.model(), samples, batch_,
-                 [&](std::span<const float> of_sample, int /*label*/) {
-                   outputs.insert(outputs.end(), of_sample.begin(), of_sample.end());
+                 [&](const SampleOutputs& sample) {
+                   outputs.insert(outputs.end(), sample.outputs.begin(), sample.outputs.end());
                  });
   outputs.resize(size);
   comm_.broadcast(std::as_writable_bytes(std::span(outputs)), 0);

@@ -93,6 +93,33 @@ class RegressionTest(training.TrainingTest):
             self.assertEqual(last["rmse"], of_one["rmse"] * 2.0 ** power)
             self.assertRegex(done.out, rf"rmse \d\.\d{{3}}e[+-]{math.floor(abs(math.log10(last['rmse']) // 1)):02} ")
 
+    def test_predictions_stand_beside_the_targets(self):
+        """In their own units, on any number of ranks, in memory or streamed."""
+        self.train("regression-toy", "run", "train.epochs=1", "data.normalize_targets=dataset")
+        _, outputs = self.predicted("run", self.data / "test-inputs.npy")
+        targets = np.load(self.data / "test-targets.npy").reshape(2000, -1)
+        tables = set()
+        for ranks, options in ((0, ()), (3, ()), (2, ("--memory", "100KB")), (0, ("--batch", 7))):
+            done = self.quern("predict", "run", "--data", self.data / "test", *options, ranks=ranks)
+            self.assertEqual(set(done.codes), {0}, done)
+            tables.add(done.out)
+        self.assertEqual(len(tables), 1)
+        rows = list(csv.reader(io.StringIO(tables.pop())))
+        self.assertEqual(rows[0], ["index", "value0", "target0"])
+        numbers = np.array([[float(value) for value in row[1:]] for row in rows[1:]])
+        np.testing.assert_array_equal(numbers[:, :1], outputs)
+        np.testing.assert_array_equal(numbers[:, 1:].astype(np.float32), targets)
+        for ranks in (0, 2):
+            done = self.quern("predict", "run", "--data", self.data / "test", "--out", f"all{ranks}.h5", ranks=ranks)
+            self.assertEqual(set(done.codes), {0}, done)
+            with h5py.File(self.folder / f"all{ranks}.h5") as file:
+                self.assertEqual(set(file), {"targets", "values"})
+                np.testing.assert_array_equal(file["targets"][()], targets)
+        self.train("regression-toy", "stages", "train.epochs=1", "parallel.pipeline=2", ranks=2)
+        done = self.quern("predict", "stages", "--data", self.data / "test", ranks=2)
+        self.assertEqual(set(done.codes), {0}, done)
+        self.assertEqual([row.split(",")[2] for row in done.out.splitlines()], [row[2] for row in rows])
+
     def check_loss(self, name, loss, cost, normalize):
         """`cost`: of errors, in the units that the network learns."""
         sets = [loss, f"data.normalize_targets={normalize}", "train.epochs=2"]

@@ -13,4 +13,9 @@ namespace quern {
 std::vector<std::int32_t> labels_of_rows(const ExecSpace& exec, const Model& model,
                                          const Samples& samples, int rows);
 
+/// The targets of each row [rows, target units] as they come with the samples; 0 in an empty row.
+/// `samples` come with targets. Waits for what is on `exec`.
+std::vector<float> targets_of_rows(const ExecSpace& exec, const Model& model,
+                                   const Samples& samples, int rows);
+
 }  // namespace quern
