@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -143,6 +144,30 @@ void warn_of_rows_of_bytes(const ShardOptions& options, const SampleSet& set) {
       origins_of(options.source).inputs));
 }
 
+// Bytes that another library has made integers or floats: networks learn slowly from such large
+// numbers. Rows with a few numbers are more likely counts. Collective.
+void warn_of_pixels_as_values(Communicator& comm, const ShardOptions& options,
+                              const SampleSet& set) {
+  constexpr std::int64_t kLeastUnits = 64;
+  constexpr float kLargestByte = 255;
+  if (set.content.has_pixels() || options.source.as_values) return;
+  if (set.content.shape.units() < kLeastUnits) return;
+  const bool are_bytes = std::all_of(set.values.begin(), set.values.end(), [](float value) {
+    return value >= 0 && value <= kLargestByte && value == std::floor(value);
+  });
+  const bool is_above_one =
+      std::any_of(set.values.begin(), set.values.end(), [](float value) { return value > 1; });
+  std::int64_t found[] = {!are_bytes, is_above_one};
+  comm.all_reduce_max(found);
+  if (found[0] != 0 || found[1] == 0 || comm.rank() != 0) return;
+  log::warn(fmt::format(
+      "{}: all values are whole numbers from 0 to 255, which looks like pixels: save them as "
+      "uint8, "
+      "which networks read divided by 255, or train with data.normalize = \"dataset\" (--as-values "
+      "says that they are values)",
+      origins_of(options.source).inputs));
+}
+
 void check_same_samples(Communicator& comm, const SampleSet& set) {
   const std::string mine = describe(set.content, set.count);
   const std::string first = broadcast_string(comm, mine);
@@ -235,6 +260,7 @@ ExitCode make_shards(Communicator& comm, const ShardOptions& options) {
   write_together(comm, sets, options.force ? Overwrite::yes : Overwrite::no);
   warn(options, sets.front().set);
   warn_of_rows_of_bytes(options, sets.front().set);
+  warn_of_pixels_as_values(comm, options, sets.front().set);
   warn_of_empty_classes(comm, options, sets.front().set);
   if (comm.rank() == 0) report(options, sets);
   return ExitCode::done;

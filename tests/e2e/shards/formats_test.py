@@ -89,6 +89,22 @@ class FormatsTest(shard_files.ShardTest):
         found = self.sharded("--images", "x.npy", "--labels", "y.npy")
         np.testing.assert_array_equal(found["labels"], [1, 0] * 3)
 
+    def test_pixels_that_are_no_bytes(self):
+        """As other libraries leave them: a network gets numbers up to 255."""
+        words = "'{}': all values are whole numbers from 0 to 255, which looks like pixels: save them as uint8"
+        pixels = RANDOM.integers(0, 256, (6, 8, 8))
+        for dtype in (np.int64, np.float32, np.float16, np.uint16):
+            np.save(self.folder / "x.npy", pixels.astype(dtype))
+            self.sharded("--images", "x.npy", "--shards", 2, warnings=(words.format("x.npy"),))
+            self.sharded("--images", "x.npy", "--as-values")
+        np.savetxt(self.folder / "x.csv", pixels.reshape(6, 64), "%d", ",")
+        self.sharded("--images", "x.csv", warnings=(words.format("x.csv"),))
+        others = {"floats": pixels / 255, "larger": pixels + 1000, "negative": pixels - 1, "halves": pixels + 0.5,
+                  "bits": pixels > 100, "few": pixels[:, :7].astype(np.int64)}
+        for name, values in others.items():
+            np.save(self.folder / f"{name}.npy", values)
+            self.sharded("--images", f"{name}.npy")
+
     def test_classes_without_samples(self):
         np.save(self.folder / "x.npy", np.zeros((4, 2), np.float32))
         for labels, words in (([1, 2, 3, 3], "of 4 classes 1 has no sample: 0"),

@@ -127,6 +127,14 @@ class ParallelTest(FolderTest):
         self.assertEqual(set(done.codes), {0}, done)
         return max(int((self.folder / f"peak{rank}").read_text()) for rank in range(ranks))
 
+    def test_one_warning_about_pixels_that_are_no_bytes(self):
+        values = np.zeros((4, 8, 8), np.float32)
+        for number, count in ((2, 1), (300, 0)):
+            values[3, 4, 5] = number  # only the last rank sees it
+            np.save(self.folder / "pixels.npy", values)
+            done = quern("shard", "--images", "pixels.npy", "--out", f"new{number}", "--shards", 4, ranks=4, cwd=self.folder)
+            self.assertEqual((set(done.codes), done.err.count("'pixels.npy': all values are whole numbers")), ({0}, count), done)
+
     def test_a_rank_holds_its_own_samples(self):
         count = 480_000
         size = 4 * 24 * count  # 46 MB
