@@ -8,10 +8,13 @@
 Needs numpy and h5py; with xxhash, streamed sets are verified faster. The checks are those of
 `quern shard`: what does not fit together, labels out of range and numbers that are not finite raise
 ValueError before anything is written, and all files get their names only when all are complete.
+Samples that look as if their channels came last, or as if pixels had become other numbers than bytes, are
+warned of (module warnings).
 """
 import hashlib
 import os
 import re
+import warnings
 from pathlib import Path
 
 import h5py
@@ -26,6 +29,7 @@ MAX_SHARDS = 99999
 MAX_BYTE_CLASSES = 256
 MAX_CLASSES = 1 << 24
 MAX_UNITS = 1 << 30
+LEAST_PICTURE = 64  # numbers; rows of fewer are more likely counts than pixels
 
 
 def write_shards(folder, inputs, labels=None, targets=None, *, split="train", name=None, shards=1,
@@ -66,8 +70,8 @@ def write_dataset(folder, dataset, *, split="train", name=None, shards=1, classe
 
     def part(first, last):
         samples, answers = zip(*(dataset[i] for i in range(first, last)))
-        inputs = _stored_inputs(np.stack([_sample(one) for one in samples]), "inputs")
-        answers = np.stack([np.asarray(one) for one in answers])
+        inputs = _stored_inputs(_stacked([_sample(one) for one in samples], first, "sample"), "inputs")
+        answers = _stacked([np.asarray(one) for one in answers], first, "the answer of sample", _NUMBER_CLASSES)
         is_label = np.issubdtype(answers.dtype, np.integer) and answers.ndim == 1
         if is_label and classes is None:
             raise ValueError("labels without the number of classes: give classes")
@@ -84,8 +88,34 @@ def _sample(sample):
     return np.moveaxis(array, -1, 0) if is_picture and array.ndim == 3 else array
 
 
+_NUMBER_CLASSES = " (number the classes: a label is a whole number from 0 on)"
+
+
+def _stacked(arrays, first, what, hint=""):
+    """`first`: the number of the first one."""
+    for number, array in enumerate(arrays, first):
+        if array.dtype.kind not in "biuf":
+            raise ValueError(f"{what} {number} is {_short(array)}, expected numbers{hint}")
+        if array.shape != arrays[0].shape:
+            raise ValueError(f"{what} {number} has the shape {list(array.shape)}, expected {list(arrays[0].shape)} "
+                             f"as that of sample {first}")
+    return np.stack(arrays)
+
+
+def _short(array):
+    return repr(array.item())[:40] if array.ndim == 0 else f"{array.dtype} {list(array.shape)}"
+
+
+def _as_array(numbers, what):
+    """NumPy itself says no more than that they are "inhomogeneous"."""
+    try:
+        return np.asarray(numbers)
+    except ValueError as problem:
+        raise ValueError(f"{what} of different shapes, expected an array [n, ...]") from problem
+
+
 def _stored_inputs(array, what):
-    array = np.asarray(array)
+    array = _as_array(array, what)
     if array.ndim < 1 or array.size == 0:
         raise ValueError(f"{what} of shape {list(array.shape)}, expected samples [n, ...]")
     if array.size // len(array) > MAX_UNITS:
@@ -107,13 +137,17 @@ def _stored_answer(labels, targets, count, classes):
     if labels is None and targets is None:
         return None
     if targets is not None:
-        stored = _stored_inputs(np.asarray(targets, dtype=np.float32), "targets")
+        targets = _as_array(targets, "targets")
+        if targets.dtype.kind not in "biuf":
+            raise ValueError(f"targets of {targets.dtype}, expected numbers")
+        stored = _stored_inputs(targets.astype(np.float32), "targets")
         if len(stored) != count:
             raise ValueError(f"{count} samples but {len(stored)} targets")
         return stored
-    labels = np.asarray(labels)
+    labels = _as_array(labels, "labels")
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
-        raise ValueError(f"labels of {labels.dtype} {list(labels.shape)}, expected whole numbers [n]")
+        hint = _NUMBER_CLASSES if labels.dtype.kind in "OSU" else ""
+        raise ValueError(f"labels of {labels.dtype} {list(labels.shape)}, expected whole numbers [n]{hint}")
     if len(labels) != count:
         raise ValueError(f"{count} samples but {len(labels)} labels")
     classes = _count_classes(labels, classes)
@@ -147,6 +181,9 @@ def _write(folder, total, part, split, name, shards, classes, class_names, overw
     old = _old_files(folder, name, split, overwrite)
     first_input, first_answer = part(0, 1)  # a bad first sample is found before a folder is made
     kind = _kind(first_input, first_answer)
+    _warn_of_last_channels(first_input.shape[1:])
+    are_pixels = first_input.dtype != np.uint8 and first_input[0].size >= LEAST_PICTURE
+    largest = 0
     made = []
     try:
         for index in range(shards):
@@ -154,6 +191,8 @@ def _write(folder, total, part, split, name, shards, classes, class_names, overw
             inputs, answer = part(first, last)
             if _kind(inputs, answer) != kind:
                 raise ValueError(f"the samples from {first} on are {_kind(inputs, answer)}, expected {kind}")
+            are_pixels = are_pixels and _are_bytes(inputs)
+            largest = max(largest, inputs.max())
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / f"{name}-{split}-{index:05}-of-{shards:05}.h5"
             temporary = Path(f"{path}.tmp.{os.uname().nodename}.{os.getpid()}")
@@ -168,7 +207,25 @@ def _write(folder, total, part, split, name, shards, classes, class_names, overw
         for temporary, _ in made:
             temporary.unlink(missing_ok=True)
         raise
+    if are_pixels and largest > 1:
+        _warn("all values are whole numbers from 0 to 255, which looks like pixels: give them as uint8, which networks read "
+              "divided by 255, or train with data.normalize = \"dataset\"")
     return [path for _, path in made]
+
+
+def _are_bytes(values):
+    return bool(((values >= 0) & (values <= 255) & (values == np.floor(values))).all())
+
+
+def _warn_of_last_channels(shape):
+    if len(shape) == 3 and shape[2] in (1, 3, 4) and shape[0] > shape[2] and shape[1] > shape[2]:
+        _warn(f"samples {list(shape)} look like [height, width, channels], but are taken as [channels, height, width] "
+              "(in NumPy, x.transpose(0, 3, 1, 2) moves the channels)", 5)
+
+
+def _warn(text, callers=4):
+    """As of the line that called this module."""
+    warnings.warn(text, stacklevel=callers)
 
 
 def _kind(inputs, answer):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import unittest
 import unittest.mock
+import warnings
 from pathlib import Path
 
 import h5py
@@ -85,6 +86,26 @@ class QuernDataTest(shard_files.ShardTest):
         quern_data.write_dataset(self.out, pairs)
         self.assertEqual(self.shown()["class_names"], ["cat", "dog"])
 
+    def test_warns_as_quern_shard_does(self):
+        pictures = np.arange(5 * 8 * 9 * 3).reshape(5, 8, 9, 3)
+        pixels = pictures % 256
+        first = (pixels.transpose(0, 3, 1, 2) + 0.5).astype(np.float32)
+        for inputs, words in ((pixels.astype(np.uint8), "samples [8, 9, 3] look like [height, width, channels]"),
+                              (pixels + 0.5, "samples [8, 9, 3] look like"), (first, None), (first[:, :, :, 0], None),
+                              (pixels.transpose(0, 3, 1, 2), "all values are whole numbers from 0 to 255"),
+                              (pixels.transpose(0, 3, 1, 2) > 99, None), (pixels.reshape(5, -1)[:, :63], None)):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                quern_data.write_shards(self.out, inputs, shards=2, overwrite=True)
+            with warnings.catch_warnings(record=True) as again:
+                warnings.simplefilter("always")
+                quern_data.write_dataset(self.out, Pairs(inputs, np.zeros(5, int)), classes=1, shards=2, overwrite=True)
+            for found in (caught, again):
+                self.assertEqual(len(found), 1 if words else 0, [str(one.message) for one in found])
+                for one in found:
+                    self.assertIn(words, str(one.message))
+                    self.assertEqual(one.filename, __file__)
+
     def test_refusals_write_nothing(self):
         good = np.ones((5, 3), np.float32)
         bad = good.copy()
@@ -111,6 +132,21 @@ class QuernDataTest(shard_files.ShardTest):
         with self.assertRaises(ValueError):
             quern_data.write_dataset(self.out, ragged, classes=1, shards=3)
         self.assertEqual(self.written(), [])
+        for samples, answers, message in (
+                ([np.ones(3), np.ones(4)], [0, 0], r"sample 1 has the shape \[4\], expected \[3\] as that of sample 0"),
+                ([np.ones(3), np.ones(3)], [np.ones(2), np.ones(1)],
+                 r"the answer of sample 1 has the shape \[1\], expected \[2\] as that of sample 0"),
+                ([np.ones(3), np.ones(3)], ["cat", "dog"], r"the answer of sample 0 is 'cat', expected numbers \(number the classes"),
+                (["a", "b"], [0, 1], "sample 0 is 'a', expected numbers")):
+            with self.assertRaisesRegex(ValueError, message):
+                quern_data.write_dataset(self.out, Pairs(samples, answers), classes=2)
+            self.assertEqual(self.written(), [])
+        for arguments, options, message in ((([[1, 2], [3]],), {}, "inputs of different shapes, expected an array"),
+                                            ((good, ["a"] * 5), {"classes": 1}, r"labels of <U1 \[5\].*\(number the classes"),
+                                            ((good,), {"targets": ["a"] * 5}, "targets of <U1, expected numbers")):
+            with self.assertRaisesRegex(ValueError, message):
+                quern_data.write_shards(self.out, *arguments, **options)
+            self.assertEqual(self.written(), [])
         quern_data.write_shards(self.out, good)
         with self.assertRaisesRegex(ValueError, "exists already"):
             quern_data.write_shards(self.out, good)
