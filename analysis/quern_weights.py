@@ -27,7 +27,12 @@ import tempfile
 import warnings
 from pathlib import Path
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError:
+    if __name__ != "__main__":
+        raise
+    sys.exit("quern_weights.py: this needs NumPy (Debian: python3-numpy)")
 
 FORMAT = "quern-checkpoint"
 BATCH_COUNT = "num_batches_tracked"  # PyTorch's, which Quern does not have

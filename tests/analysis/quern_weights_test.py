@@ -4,6 +4,9 @@ import contextlib
 import hashlib
 import io
 import json
+import os
+import subprocess
+import sys
 import tempfile
 import unittest
 import unittest.mock
@@ -50,6 +53,19 @@ class QuernWeightsTest(unittest.TestCase):
         for name, values in expected.items():
             self.assertEqual(weights[name].dtype, np.float32)
             np.testing.assert_array_equal(weights[name], values)
+
+    def test_says_what_it_needs(self):
+        """As a program; a module raises what Python raises."""
+        (self.folder / "numpy.py").write_text("raise ImportError('No module named numpy')")
+        environment = {**os.environ, "PYTHONPATH": str(self.folder)}
+        done = subprocess.run([sys.executable, "-B", quern_weights.__file__, "a.pt", "b.safetensors"], env=environment,
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(done.stderr, "quern_weights.py: this needs NumPy (Debian: python3-numpy)\n")
+        environment["PYTHONPATH"] += os.pathsep + str(Path(quern_weights.__file__).parent)
+        done = subprocess.run([sys.executable, "-B", "-c", "import quern_weights"], env=environment,
+                              capture_output=True, text=True, check=False)
+        self.assertIn("ImportError", done.stderr)
 
     def test_reads_checkpoints_and_run_folders(self):
         checkpoints = self.folder / "run" / "checkpoints"
