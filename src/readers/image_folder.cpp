@@ -30,17 +30,22 @@ std::vector<std::filesystem::path> members_of(const std::filesystem::path& folde
   return members;
 }
 
-void expect_picture(const std::filesystem::path& path) {
-  if (is_picture(path)) return;
-  throw InputError(
-      fmt::format("'{}' is no picture, expected .png, .jpg or .jpeg", printable(path.string())));
-}
-
 bool is_folder(const std::filesystem::path& path) {
   std::error_code error;
   const bool is_one = std::filesystem::is_directory(path, error);
   throw_system_failure(error.value(), fmt::format("cannot read '{}'", path.string()));
   return is_one;
+}
+
+void expect_picture(const std::filesystem::path& path) {
+  if (is_picture(path)) return;
+  const std::string name = printable(path.string());
+  if (!is_folder(path))
+    throw InputError(fmt::format("'{}' is no picture, expected .png, .jpg or .jpeg", name));
+  throw InputError(fmt::format(
+      "'{}' is a folder, expected pictures in the folder of a class (if the folders of the classes "
+      "are in '{}': name that one with --images)",
+      name, printable(path.parent_path().string())));
 }
 
 // Class by class; or, where nothing in it is a folder, pictures without classes.

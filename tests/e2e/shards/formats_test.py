@@ -344,6 +344,13 @@ class FormatsTest(shard_files.ShardTest):
         for index, expected in enumerate((colour, colour, as_colour, as_colour, bits, as_colour)):
             np.testing.assert_array_equal(found[index], expected, str(index))
 
+    def test_folders_of_classes_one_folder_deeper(self):
+        (self.folder / "nest/train/a").mkdir(parents=True)
+        Image.fromarray(np.zeros((4, 6), np.uint8)).save(self.folder / "nest/train/a/1.png")
+        self.refused("'nest/train/a' is a folder, expected pictures in the folder of a class (if the folders of the classes "
+                     "are in 'nest/train': name that one with --images)", "--images", "nest")
+        self.sharded("--images", "nest/train")
+
     def test_bad_folders_of_pictures(self):
         grey = RANDOM.integers(0, 256, (4, 6)).astype(np.uint8)
         folder = self.pictures(a={"1.png": grey, "2.png": grey.T}, b={"3.png": grey})
