@@ -27,6 +27,11 @@ constexpr std::int64_t kLinesOfMark = 1024;
 
 constexpr std::size_t kShownBytes = 40;  // of a field, in messages
 
+constexpr const char* kNumberClasses =
+    " (number the classes from 0 on; a file with a name in each line, for --class-names, keeps "
+    "what "
+    "they are called)";
+
 /// Nothing for what is no number, or too large. What is too small for a float becomes the nearest
 /// that there is, a denormal or 0, as in NumPy.
 template <class T>
@@ -234,11 +239,14 @@ class TableReader {
     for (const std::size_t column : chosen_) {
       const std::optional<T> value = number_of<T>(fields.texts[column]);
       if (!value) {
-        const bool is_too_large = std::is_same_v<T, float> && is_number(fields.texts[column]);
-        stream_.fail(fmt::format("'{}' in line {}, column {}, expected {}",
+        const bool is_numeric = is_number(fields.texts[column]);
+        const bool is_too_large = std::is_same_v<T, float> && is_numeric;
+        const bool is_class_name = std::is_integral_v<T> && !is_numeric;
+        stream_.fail(fmt::format("'{}' in line {}, column {}, expected {}{}",
                                  printable_start(fields.texts[column], kShownBytes),
                                  lines_.number(), column + 1,
-                                 is_too_large ? "a number that float32 can hold" : expected_));
+                                 is_too_large ? "a number that float32 can hold" : expected_,
+                                 is_class_name ? kNumberClasses : ""));
       }
       values.push_back(*value);
     }

@@ -267,6 +267,12 @@ class FormatsTest(shard_files.ShardTest):
         self.assertEqual(found["values"].shape, (2, 4))
 
     def test_messages_name_the_file(self):
+        (self.folder / "t.csv").write_text("x,animal\n1,dog\n2,cat\n")
+        self.refused("'t.csv': 'dog' in line 2, column 2, expected a whole number (number the classes from 0 on; a file with a "
+                     "name in each line, for --class-names, keeps", "--images", "t.csv:1", "--labels", "t.csv:2")
+        self.refused("'t.csv': 'dog' in line 2, column 2, expected a number\n", "--images", "t.csv")
+        (self.folder / "t.csv").write_text("1,0.5\n")
+        self.refused("'0.5' in line 1, column 2, expected a whole number\n", "--images", "t.csv:1", "--labels", "t.csv:2")
         (self.folder / "t.csv").write_text("1,0\n2,9\nnan,1\n")
         self.refused("'t.csv:2': label 9 of sample 1 is out of range", "--images", "t.csv:1", "--labels", "t.csv:2", "--classes", 3)
         self.refused("'t.csv:1': the values of sample 2 hold nan", "--images", "t.csv:1", "--labels", "t.csv:2")
