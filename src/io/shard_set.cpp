@@ -43,8 +43,10 @@ void keep_split(std::vector<ShardFile>& files, const std::filesystem::path& fold
     return;
   }
   if (!splits.contains(split)) {
-    throw InputError(fmt::format("'{}' holds no shards of split '{}', only of {}", folder.string(),
-                                 split, quoted(splits)));
+    const bool can_be_made = split == "train" || split == "test";
+    throw InputError(fmt::format(
+        "'{}' holds no shards of split '{}', only of {}{}", folder.string(), split, quoted(splits),
+        can_be_made ? fmt::format(" (quern shard --split {} makes them)", split) : ""));
   }
   std::erase_if(files, [&](const ShardFile& file) { return file.says.split != split; });
 }

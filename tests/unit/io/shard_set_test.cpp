@@ -286,7 +286,7 @@ TEST_F(ShardSetTest, FoldersWithoutShards) {
 
 TEST_F(ShardSetTest, TheSplitAskedForIsTaken) {
   write(1, "test");
-  expect_refused({"no shards of split 'train'", "'test'"});
+  expect_refused({"no shards of split 'train'", "'test' (quern shard --split train makes them)"});
   EXPECT_EQ(ShardSet::open(folder_.path(), "").split(), "test");
   write(2, "train");
   EXPECT_EQ(ShardSet::open(folder_.path(), "train").shards().size(), 2u);
