@@ -126,7 +126,7 @@ def keep_predictions(program, run_folder, best, data, out):
     kept = read_note(note) if out.exists() else {}
     if kept.get("of") != of or None in of["checkpoints"]:
         note.unlink(missing_ok=True)
-        partial = out.with_suffix(".partial")
+        partial = out.with_suffix(".partial.csv")
         try:
             name, warnings = predict_of_run(program, run_folder, best, data, partial)
             partial.replace(out)

@@ -130,6 +130,7 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
     if (!options.data.empty())
       for (const auto& shard : regular_files(options.data)) inputs.push_back(shard.string());
     refuse_input_as_output(options.out, inputs);
+    check_prediction_ending(options.out);
   });
   const SharedCheckpoint checkpoint = load_checkpoint(comm, options.checkpoint);
   const Recipe& recipe = checkpoint.recipe;

@@ -38,9 +38,12 @@ class PredictionFile {
   virtual void finish() = 0;
 };
 
-/// By the ending of `out`: an array of numbers (app/prediction_array.hpp) where it is .npy, .h5 or
-/// .hdf5, else a table (app/prediction_table.hpp), on standard output where it is empty. Fails as
-/// OutputFile.
+/// InputError where the ending of `out` is that of another format than predictions are written in.
+void check_prediction_ending(const std::string& out);
+
+/// By the ending of `out`, in any case: an array of numbers (app/prediction_array.hpp) where it is
+/// .npy, .h5 or .hdf5, else a table (app/prediction_table.hpp), on standard output where it is
+/// empty. Fails as OutputFile.
 std::unique_ptr<PredictionFile> make_prediction_file(PredictionColumns columns,
                                                      const std::string& out);
 

@@ -440,7 +440,7 @@ class ProgramTest(ReportCase):
             shown = self.page(Path(self.report(run, "--quern", program)[0].strip()))
             self.assertIn(why, shown)
         self.assertIn("too bad", shown)
-        self.assertFalse(any((run / "report").glob("*.partial")))
+        self.assertFalse(any((run / "report").glob("*.partial*")))
         (self.folder / "quern").write_text(PROGRAM.format(python=sys.executable).replace("index,class,label", "index,class"))
         self.assertIn("cannot read", self.page(Path(self.report(run, "--quern", "./quern")[0].strip())))
         (self.folder / "test").rmdir()

@@ -74,6 +74,19 @@ class PredictTest(refusal.RefusalTest):
             self.refused(["predict", "run", "--images", "good.npy", "--out", f"missing/{name}"], "No such file")
         self.assertEqual(sorted(self.folder.iterdir()), before)
 
+    def test_endings_of_other_formats(self):
+        """Each promises what is not written."""
+        self.train("mlp", "run", "train.epochs=1")
+        before = sorted(self.folder.iterdir())
+        for name in ("out.json", "out.npz", "out.pt", "out.v2", "folder.csv/out.json"):
+            self.refused(["predict", "run", "--data", "test", "--out", name],
+                         f"'{name}' ends in .{name.split('.')[-1]}, which is no format of predictions (expected .csv or no ending")
+        self.assertEqual(sorted(self.folder.iterdir()), before)
+        for name, start in (("out.csv", b"index,"), ("OUT.CSV", b"index,"), ("out", b"index,"), ("OUT.NPY", b"\x93NUMPY"),
+                            ("out.HDF5", b"\x89HDF")):
+            done = self.quern("predict", "run", "--data", "test", "--out", name)
+            self.assertEqual((done.code, (self.folder / name).read_bytes()[:len(start)]), (0, start), done)
+
     def test_a_batch_larger_than_the_set(self):
         """It takes no more memory than one of all samples."""
         self.write_recipe("wide", training.RECIPE, training.MLP_LAYERS.replace("19", "1024"))
