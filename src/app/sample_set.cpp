@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/answer_columns.hpp"
+#include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "io/shard_format.hpp"
@@ -229,8 +230,10 @@ void check_counts(const SampleSet& set, const SampleSetSource& source, std::int6
                   const std::string& path) {
   if (count == set.count) return;
   throw InputError(fmt::format(
-      "'{}' holds {} {}, but '{}' holds {} {}", fmt::join(source.inputs, "', '"), set.count,
-      set.content.input_name(), path, count, source.targets.path.empty() ? "labels" : "targets"));
+      "'{}' holds {}, but '{}' holds {}", fmt::join(source.inputs, "', '"),
+      count_text(set.count, set.content.has_pixels() ? "image" : "sample"), path,
+      source.targets.path.empty() ? count_text(count, "label")
+                                  : fmt::format("targets of {}", count_text(count, "sample"))));
 }
 
 }  // namespace

@@ -67,12 +67,14 @@ void report_sha256(const std::string& path, Sha256Match match) {
   if (match != Sha256Match::not_asked) log::print(printable(path) + describe(match));
 }
 
-// "60000 images [1, 28, 28], 10 classes"
+// "60000 images [1, 28, 28], 10 classes", "500 samples of float32 [3], targets [1]"
 std::string describe(const ShardContent& content, std::int64_t count) {
-  const std::string type = content.has_pixels() ? "" : std::string(to_string(content.input)) + " ";
-  std::string text = fmt::format("{} {}{} {}", count, type, content.input_name(),
-                                 image_text(content.shape, content.has_pixels()));
-  if (content.has_labels()) text += fmt::format(", {} classes", content.classes);
+  const std::string samples = content.has_pixels()
+                                  ? count_text(count, "image")
+                                  : count_text(count, "sample") + " of " + to_string(content.input);
+  std::string text = fmt::format("{} {}", samples, image_text(content.shape, content.has_pixels()));
+  if (content.has_labels())
+    text += fmt::format(", {} {}", content.classes, content.classes == 1 ? "class" : "classes");
   if (content.has_targets()) {
     text += fmt::format(", targets {}", to_string(content.target_shape));
   }

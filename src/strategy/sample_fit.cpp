@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/count_text.hpp"
 #include "base/error.hpp"
 
 namespace quern {
@@ -30,13 +31,14 @@ void check_fits(const Network& network, TargetType target, const SampleTraits& s
   }
   if (target == TargetType::values && samples.targets != output.units()) {
     throw InputError("the network puts out " + to_string(output) + ", but a sample of " + data +
-                     " comes with " + std::to_string(samples.targets) +
-                     " target values (expected one for each output)");
+                     " comes with " + count_text(samples.targets, "target value") +
+                     " (expected one for each output)");
   }
   if (target == TargetType::label && samples.classes > output.units()) {
     throw InputError("the network puts out " + to_string(output) + ", but " + data + " has " +
                      std::to_string(samples.classes) +
-                     " classes (expected at least one output per class)");
+                     (samples.classes == 1 ? " class" : " classes") +
+                     " (expected at least one output per class)");
   }
 }
 

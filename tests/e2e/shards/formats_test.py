@@ -89,6 +89,16 @@ class FormatsTest(shard_files.ShardTest):
         found = self.sharded("--images", "x.npy", "--labels", "y.npy")
         np.testing.assert_array_equal(found["labels"], [1, 0] * 3)
 
+    def test_numbers_of_one(self):
+        for inputs, label, words in ((np.zeros((1, 3), np.float32), 0, "toy train: 1 sample of float32 [3], 1 class, 1 shard in"),
+                                     (np.zeros((1, 3, 3), np.uint8), 1, "toy train: 1 image [1, 3, 3], 2 classes, 1 shard in")):
+            np.save(self.folder / "x.npy", inputs)
+            np.save(self.folder / "y.npy", np.array([label]))
+            self.sharded("--images", "x.npy", "--labels", "y.npy", warnings=("of 2 classes 1 has no sample",) if label else ())
+            self.assertIn(words, self.said)
+        np.save(self.folder / "y.npy", np.zeros(2, int))
+        self.refused("'x.npy' holds 1 image, but 'y.npy' holds 2 labels", "--images", "x.npy", "--labels", "y.npy")
+
     def test_pixels_that_are_no_bytes(self):
         """As other libraries leave them: a network gets numbers up to 255."""
         words = "'{}': all values are whole numbers from 0 to 255, which looks like pixels: save them as uint8"

@@ -75,8 +75,8 @@ class HeldOutTest(shard_files.ShardTest):
         np.testing.assert_array_equal(self.numbers(train), whole[:36])
         np.testing.assert_array_equal(self.numbers(test), whole[36:])
         np.testing.assert_array_equal(test["labels"], whole[36:] % 4)
-        self.assertIn("toy train: 36 float32 values [1, 2, 3], 4 classes, 5 shards", self.said)
-        self.assertIn("toy test: 4 float32 values [1, 2, 3], 4 classes, 4 shards", self.said)
+        self.assertIn("toy train: 36 samples of float32 [1, 2, 3], 4 classes, 5 shards", self.said)
+        self.assertIn("toy test: 4 samples of float32 [1, 2, 3], 4 classes, 4 shards", self.said)
         for split, count in ((self.out, 36), (self.test, 4)):
             done = subprocess.run([shard_files.PROGRAM, "data", "show", split], capture_output=True, text=True, check=False)
             self.assertEqual((done.returncode, done.stderr), (0, ""))

@@ -105,7 +105,7 @@ class ParallelTest(FolderTest):
             self.assertIn(message, self.refused("--images", *files, "--shards", 2, ranks=2))
         np.save(self.folder / "few.npy", np.ones((119, 2), np.float32))
         error = self.refused("--images", "set.csv", "--targets", "few.npy", ranks=2)
-        self.assertIn("'set.csv' holds 120 values, but 'few.npy' holds 119 targets", error)
+        self.assertIn("'set.csv' holds 120 samples, but 'few.npy' holds targets of 119 samples", error)
         whole = (self.folder / "fortran.npy").read_bytes()
         for content, message in ((whole[:-1], "truncated"), (whole + b"x", "trailing bytes")):
             (self.folder / "fortran.npy").write_bytes(content)

@@ -188,7 +188,9 @@ class RegressionTest(training.TrainingTest):
         good = self.data / "test-inputs.npy"
         np.save(self.folder / "nan.npy", np.array([[1, 2], [3, np.nan]], np.float32))
         self.refused("the values of sample 1 hold nan", *shard("--images", "nan.npy"))
-        self.refused("holds 2000 values, but 'nan.npy' holds 2 targets",
+        self.refused("comes with 1 target value (expected one for each output)", "train", "regression-toy.toml",
+                     "--set", "network.layers=[{type=\"linear\", features=3}]")
+        self.refused("holds 2000 samples, but 'nan.npy' holds targets of 2 samples",
                      *shard("--images", good, "--targets", "nan.npy"))
         self.refused("floats [2000, 10] are no labels", *shard("--images", good, "--labels", good))
         np.save(self.folder / "big.npy", np.array([1e39, 2]))
@@ -208,7 +210,7 @@ class RegressionTest(training.TrainingTest):
         done = self.quern("shard", "--images", "set.npz:x", "--labels", "set.npz:y", "--out", "wide/train",
                           "--shards", 3)
         self.assertEqual(done.code, 0, done)
-        self.assertIn("wide train: 900 float16 values [5], 400 classes, 3 shards", done.out)
+        self.assertIn("wide train: 900 samples of float16 [5], 400 classes, 3 shards", done.out)
         text = (self.folder / "regression-toy.toml").read_text()
         for old, new in (("data/regression-toy/train", "wide/train"), ("data/regression-toy/test", ""),
                          ('"values"', '"label"'), ("input = [10]", "input = [5]"), ('"mse"', '"cross_entropy"'),
