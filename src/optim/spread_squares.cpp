@@ -2,26 +2,17 @@
 #include "optim/spread_squares.hpp"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "tensor/host_values.hpp"
 
 namespace quern {
 
 namespace {
 
-template <class T>
-View<T> to_kernels(const std::string& label, const std::vector<T>& values) {
-  const View<T> view(label, values.size());
-  const Kokkos::View<T*, Kokkos::HostSpace> host(label, values.size());
-  std::copy(values.begin(), values.end(), host.data());
-  Kokkos::deep_copy(view, host);
-  return view;
-}
-
 void copy_pieces(const ExecSpace& exec, const SquaredArrays& arrays,
-                 const View<SpreadRange>& pieces, float* part) {
+                 const View<const SpreadRange>& pieces, float* part) {
   if (pieces.extent(0) == 0) return;
   constexpr std::int64_t kGroups = SpreadChunks::kChunk / kLanes;
   Kokkos::parallel_for(
@@ -58,14 +49,14 @@ SpreadSquares::SpreadSquares(const std::vector<BlockRange>& chunks, int arrays,
   for (const BlockRange& chunk : chunks) ends.push_back(chunk.end);
   chunks_ = spread.chunks;
   pieces_ = spread.pieces;
-  kernel_chunks_ = to_kernels("quern::optim::chunks", chunks_);
-  kernel_pieces_ = to_kernels("quern::optim::pieces", pieces_);
+  kernel_chunks_ = copy_to_kernels<BlockRange>("quern::optim::chunks", chunks_);
+  kernel_pieces_ = copy_to_kernels<SpreadRange>("quern::optim::pieces", pieces_);
   part_ = rank * spread.part_floats;
   const std::size_t floats = ranges.size() * static_cast<std::size_t>(spread.part_floats);
   sums_ = {arrays, View<double>("quern::optim::sums", floats / 2),
-           to_kernels("quern::optim::places", spread.place),
-           to_kernels("quern::optim::shared", spread.shared),
-           to_kernels("quern::optim::ends", ends)};
+           copy_to_kernels<std::int64_t>("quern::optim::places", spread.place),
+           copy_to_kernels<SpreadRange>("quern::optim::shared", spread.shared),
+           copy_to_kernels<std::int64_t>("quern::optim::ends", ends)};
 }
 
 SpreadSquares::Share SpreadSquares::share(const BlockRange& own) const {

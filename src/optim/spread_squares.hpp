@@ -20,9 +20,9 @@ struct ChunkSums {
   int arrays = 1;
   View<double> sums;
   // Of SpreadChunks.
-  View<std::int64_t> place;
-  View<SpreadRange> shared;
-  View<std::int64_t> ends;  ///< of all chunks
+  View<const std::int64_t> place;
+  View<const SpreadRange> shared;
+  View<const std::int64_t> ends;  ///< of all chunks
 
   /// The squares of a chunk of one of the arrays.
   KOKKOS_INLINE_FUNCTION double of(std::int64_t chunk, int array) const {
@@ -43,8 +43,8 @@ class SpreadSquares {
  public:
   /// What a rank adds: of its own block, or of a part of it.
   struct Share {
-    View<BlockRange> chunks;
-    View<SpreadRange> pieces;
+    View<const BlockRange> chunks;
+    View<const SpreadRange> pieces;
     std::int64_t first_sum = 0;  ///< in ChunkSums::sums
     std::int64_t part = 0;       ///< the rank's, in floats
   };
@@ -71,10 +71,10 @@ class SpreadSquares {
   const ChunkSums& sums() const { return sums_; }
 
  private:
-  std::vector<BlockRange> chunks_;   // of this rank, in its own block
-  std::vector<SpreadRange> pieces_;  // likewise
-  View<BlockRange> kernel_chunks_;   // the same where kernels read them
-  View<SpreadRange> kernel_pieces_;
+  std::vector<BlockRange> chunks_;        // of this rank, in its own block
+  std::vector<SpreadRange> pieces_;       // likewise
+  View<const BlockRange> kernel_chunks_;  // the same where kernels read them
+  View<const SpreadRange> kernel_pieces_;
   std::int64_t part_ = 0;  // of this rank, among the floats of all
   ChunkSums sums_;
 };

@@ -35,7 +35,7 @@ KOKKOS_INLINE_FUNCTION double sum_of_lanes(double* lane) {
 
 /// Overwrites sums[i * arrays.count + a] with the squares of chunk chunks(i) of array a.
 using SumChunks = void(const ExecSpace& exec, const std::string& label, const SquaredArrays& arrays,
-                       const View<BlockRange>& chunks, double* sums);
+                       const View<const BlockRange>& chunks, double* sums);
 
 namespace host {
 SumChunks sum_chunks;

@@ -8,19 +8,11 @@
 #include "base/ceil_div.hpp"
 #include "base/count_text.hpp"
 #include "parallel/gradient_slices.hpp"
+#include "tensor/float_span.hpp"
 
 namespace quern {
 
 namespace {
-
-std::span<float> floats(const FloatView& view, std::int64_t begin, std::int64_t count) {
-  return std::span(view.data(), view.extent(0))
-      .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count));
-}
-
-std::span<float> all_of(const FloatView& view) {
-  return {view.data(), view.extent(0)};
-}
 
 FloatView range(const FloatView& view, std::int64_t begin, std::int64_t end) {
   return Kokkos::subview(view, std::pair(begin, end));
@@ -228,12 +220,12 @@ std::int64_t BucketReducer::num_published() const {
 void BucketReducer::publish_update(const ExecSpace& exec, const FloatView& parameters) {
   if (!spreads_state()) return;
   for (const Bucket& bucket : buckets_)
-    transport_.all_gather(floats(parameters, bucket.begin, bucket.end - bucket.begin),
+    transport_.all_gather(float_span(parameters, bucket.begin, bucket.end - bucket.begin),
                           stream_of(exec));
 }
 
 void BucketReducer::all_gather(const ExecSpace& exec, const FloatView& all) {
-  transport_.all_gather(all_of(all), stream_of(exec));
+  transport_.all_gather(float_span(all), stream_of(exec));
 }
 
 void BucketReducer::wait(const ExecSpace& exec) {
@@ -248,11 +240,11 @@ void BucketReducer::start_sums(const ExecSpace& queue, ReductionPlan plan_id) {
   const FloatView& data = partial_sums().data;
   if (order() == SumOrder::ranks) {
     if (plan.num_partial_sums == 0) Kokkos::deep_copy(queue, range(data, 0, num_floats()), 0.0f);
-    transport_.all_reduce_sum(floats(data, num_gradient(), num_sums() + 1), stream_of(queue));
+    transport_.all_reduce_sum(float_span(data, num_gradient(), num_sums() + 1), stream_of(queue));
     return;
   }
   sums_.pack(queue, partial_sums(), plan.num_partial_sums);
-  transport_.all_gather(all_of(sums_.gathered()), stream_of(queue));
+  transport_.all_gather(float_span(sums_.gathered()), stream_of(queue));
   sums_.add(queue, index);
 }
 
@@ -261,7 +253,7 @@ void BucketReducer::start_bucket(const ExecSpace& queue, const Plan& plan, std::
   if (order() == SumOrder::tree) return exchange_in_tree_order(queue, plan, bucket);
   const std::int64_t begin = buckets_[bucket].begin;
   const std::int64_t end = std::min(buckets_[bucket].end, num_gradient());
-  transport_.all_reduce_sum(floats(partial_sums().data, begin, end - begin), stream_of(queue));
+  transport_.all_reduce_sum(float_span(partial_sums().data, begin, end - begin), stream_of(queue));
 }
 
 void BucketReducer::halve(const ExecSpace& queue, const Plan& plan, std::size_t bucket) {
@@ -269,14 +261,14 @@ void BucketReducer::halve(const ExecSpace& queue, const Plan& plan, std::size_t 
   const FloatView own = range(partial_sums().data, begin, begin + floats_of(buckets_[bucket]));
   const std::vector<Round>& rounds = plan.buckets[bucket].rounds;
   for (const Round& round : rounds) {
-    transport_.send_and_receive(all_of(own), round.give, all_of(received_), round.into,
+    transport_.send_and_receive(float_span(own), round.give, float_span(received_), round.into,
                                 stream_of(queue));
     for (const RankSegment& taken : round.take)
       add_to(queue, range(own, taken.offset, taken.offset + taken.count),
              range(received_, 0, taken.count));
   }
   for (auto round = rounds.rbegin(); round != rounds.rend(); ++round)
-    transport_.send_and_receive(all_of(own), round->take, all_of(own), round->give,
+    transport_.send_and_receive(float_span(own), round->take, float_span(own), round->give,
                                 stream_of(queue));
 }
 
@@ -294,15 +286,15 @@ void BucketReducer::exchange_in_tree_order(const ExecSpace& queue, const Plan& p
                 own, packed_);
   }
   const std::span<float> send =
-      packs ? floats(packed_, 0, static_cast<std::int64_t>(packed_.extent(0)))
-            : floats(data, place.begin, place.end - place.begin);
+      packs ? float_span(packed_, 0, static_cast<std::int64_t>(packed_.extent(0)))
+            : float_span(data, place.begin, place.end - place.begin);
   transport_.all_to_all_v(send, exchange.send_to, {received_.data(), received_.extent(0)},
                           exchange.receive_from, stream_of(queue));
   const std::int64_t begin = place.begin + own * slice(place);
   tree_sum(queue, exchange.sum, received_, data, range(total_, begin, begin + slice(place)),
            slice(place));
   if (updaters_.are_owners) return;
-  transport_.all_gather(floats(total_, place.begin, place.end - place.begin), stream_of(queue));
+  transport_.all_gather(float_span(total_, place.begin, place.end - place.begin), stream_of(queue));
 }
 
 }  // namespace quern

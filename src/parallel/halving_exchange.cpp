@@ -5,6 +5,7 @@
 
 #include "base/assert.hpp"
 #include "parallel/tree_sum.hpp"
+#include "tensor/float_span.hpp"
 
 namespace quern {
 
@@ -18,11 +19,6 @@ void start(const Messages& messages) {
 
 void wait(const Messages& messages) {
   for (const auto& message : messages) message->wait();
-}
-
-std::span<float> segment_of(const FloatView& view, std::int64_t begin, std::int64_t count) {
-  return std::span(view.data(), view.extent(0))
-      .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count));
 }
 
 }  // namespace
@@ -42,14 +38,14 @@ HalvingExchange::HalvingExchange(Communicator& comm, const Halving& halving,
   for (const HalvingRound& parts : halving.rounds) {
     Round& round = rounds_.emplace_back();
     for (const RankSegment& part : parts.give) {
-      const std::span<float> given = segment_of(vector, part.offset, part.count);
+      const std::span<float> given = float_span(vector, part.offset, part.count);
       round.give.push_back(comm.make_send(given, part.rank, tag));
       round.get_back.push_back(comm.make_receive(given, part.rank, tag + 1));
     }
     for (const RankSegment& part : parts.take) {
-      const std::span<float> taken = segment_of(vector, part.offset, part.count);
+      const std::span<float> taken = float_span(vector, part.offset, part.count);
       round.take.push_back(
-          comm.make_receive(segment_of(received, place, part.count), part.rank, tag));
+          comm.make_receive(float_span(received, place, part.count), part.rank, tag));
       round.hand_back.push_back(comm.make_send(taken, part.rank, tag + 1));
       round.taken.emplace_back(part.offset, part.offset + part.count);
       round.received.emplace_back(place, place + part.count);

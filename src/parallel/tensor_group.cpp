@@ -7,6 +7,7 @@
 #include "base/assert.hpp"
 #include "base/ceil_div.hpp"
 #include "parallel/device_stream.hpp"
+#include "tensor/float_span.hpp"
 
 namespace quern {
 
@@ -14,10 +15,6 @@ namespace {
 
 std::int64_t slice_of(std::int64_t floats, int ranks) {
   return round_up_to_lanes(ceil_div(floats, ranks));
-}
-
-std::span<float> first_floats(const FloatView& view, std::int64_t count) {
-  return {view.data(), static_cast<std::size_t>(count)};
 }
 
 // The own slice is added where it lies.
@@ -53,7 +50,7 @@ void TensorGroup::gather(const ExecSpace& exec, const FloatView& all,
     counts_[r] = shares[r] * share_floats;
     total += counts_[r];
   }
-  transport_.all_gather_v(first_floats(all, total), counts_, stream_of(exec));
+  transport_.all_gather_v(float_span(all, 0, total), counts_, stream_of(exec));
 }
 
 void TensorGroup::sum(const ExecSpace& exec, const FloatView& values) {
@@ -73,10 +70,10 @@ void TensorGroup::sum(const ExecSpace& exec, const FloatView& values) {
     send_to_[r] = {theirs.offset, rank == me ? 0 : theirs.count};
     receive_from_[r] = {rank * slice_floats_, rank == me ? 0 : own.count};
   }
-  const std::span<float> floats = first_floats(values, count);
+  const std::span<float> floats = float_span(values, 0, count);
   transport_.all_to_all_v(floats, send_to_,
-                          first_floats(received_, slice_floats_ * transport_.size()), receive_from_,
-                          stream_of(exec));
+                          float_span(received_, 0, slice_floats_ * transport_.size()),
+                          receive_from_, stream_of(exec));
   const FloatView sum = Kokkos::subview(values, std::pair(own.offset, own.offset + own.count));
   tree_sum(exec, plan_, received_, sum, sum, own.count);
   transport_.all_gather_v(floats, counts_, stream_of(exec));

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "parallel/rank_sums.hpp"
+#include "strategy/epoch_batches.hpp"
 #include "strategy/model.hpp"
-#include "strategy/step_batches.hpp"
 
 namespace quern {
 

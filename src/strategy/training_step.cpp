@@ -250,7 +250,7 @@ void TrainingStep::plan_batches(const Recipe& recipe) {
     check_least_samples(model_.whole(), batch, rule.block_samples);
   batches_.emplace(
       rule, model_.row_multiple(),
-      StepBatches::Worker{data.rank(), data.size(), model_.place(), recipe.parallel.schedule});
+      EpochBatches::Worker{data.rank(), data.size(), model_.place(), recipe.parallel.schedule});
   enqueued_ = &batches_->full();
 }
 

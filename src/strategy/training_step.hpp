@@ -25,10 +25,10 @@
 #include "optim/schedule.hpp"
 #include "parallel/rank_sums.hpp"
 #include "strategy/block_update.hpp"
+#include "strategy/epoch_batches.hpp"
 #include "strategy/model.hpp"
 #include "strategy/stage_sums.hpp"
 #include "strategy/step_balance.hpp"
-#include "strategy/step_batches.hpp"
 #include "strategy/step_counters.hpp"
 #include "strategy/step_figures.hpp"
 #include "strategy/step_timer.hpp"
@@ -148,7 +148,7 @@ class TrainingStep {
   bool wants_rank_loss_;
   Schedule schedule_;
   StepCounters counters_;
-  std::optional<StepBatches> batches_;
+  std::optional<EpochBatches> batches_;
   std::optional<StepBalance> balance_;
   std::unique_ptr<GradientReducer> reducer_;
   std::unique_ptr<RankSums> layer_sums_;

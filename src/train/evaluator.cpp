@@ -31,7 +31,7 @@ Evaluator::Evaluator(const ProcessGrid& grid, Model& model, const Samples& sampl
       transports_(transports),
       model_(model),
       samples_(samples),
-      batches_(batches),
+      batches_(batches, model.row_multiple(), {grid.data().rank(), grid.data().size()}),
       num_sums_(model.has_own_squared_error() ? 2 * Loss::kColumns : Loss::kColumns),
       reducer_(make_reducer(grid.data(), transports.data, num_sums_, SumOrder::tree)),
       scalars_("quern::train::evaluation_scalars"),
@@ -40,21 +40,11 @@ Evaluator::Evaluator(const ProcessGrid& grid, Model& model, const Samples& sampl
       host_flags_("quern::train::evaluation_host_flags"),
       target_variance_(model.compares_targets() ? variance_of_targets(grid.world(), samples) : 0) {
   expect(batches.num_samples == samples.count, "batches of these samples");
-  const int rank = grid.data().rank();
-  const int num_ranks = grid.data().size();
-  const BatchCut cut = batches.cut(model.row_multiple());
-  full_ = make_batch_plan(cut, batches.full_batch, rank, num_ranks);
-  last_ = make_batch_plan(cut, batches.last_batch, rank, num_ranks);
-  full_pieces_ = make_batch_pieces(cut, batches.full_batch, rank, num_ranks);
-  last_pieces_ = make_batch_pieces(cut, batches.last_batch, rank, num_ranks);
   constexpr int kKernelsOfALayer = 2;
-  batches_unseen_ = batches_unseen(kKernelsOfALayer * cut.micro_batches *
+  batches_unseen_ = batches_unseen(kKernelsOfALayer * batches_.cut().micro_batches *
                                    std::ssize(model.whole().graph().nodes()));
-  for (const BatchPlan* plan : {&full_, &last_}) {
-    reducer_->reserve(most_piece_sums(cut, plan->partition));
-  }
-  full_reduction_ = reducer_->add_plan(full_.partition);
-  last_reduction_ = reducer_->add_plan(last_.partition);
+  reducer_->reserve(batches_.most_piece_sums());
+  batches_.plan_reductions([&](const auto& partition) { return reducer_->add_plan(partition); });
   reducer_->allocate();
 }
 
@@ -74,9 +64,7 @@ Evaluation Evaluator::run(const ExecSpace& exec,
   std::int64_t done = 0;
   int unseen = 0;
   while (done < samples_.count) {
-    const bool is_last = batches_.is_short(done);
-    const BatchPlan& plan = is_last ? last_ : full_;
-    const std::vector<BatchPiece>& pieces = is_last ? last_pieces_ : full_pieces_;
+    const PlannedBatch& batch = batches_.at(done);
     if (samples_.stream) {
       if (samples_.stream->hands_back(epoch, done)) wait(exec);
       read_samples(grid_.world(), [&] { samples_.stream->prepare(epoch, done); });
@@ -85,7 +73,7 @@ Evaluation Evaluator::run(const ExecSpace& exec,
       wait(exec);
       unseen = 1;
     }
-    for (const BatchPiece& piece : pieces) {
+    for (const BatchPiece& piece : batch.pieces) {
       const GradientSums sums = sums_of_piece(reducer_->partial_sums(), piece.sums);
       const StepContext step = model_.context(piece.plan, Mode::evaluate, scalars_, sums);
       model_.load_batch(exec, piece.plan, samples_, sampling, scalars_);
@@ -95,16 +83,15 @@ Evaluation Evaluator::run(const ExecSpace& exec,
       if (model_.has_own_squared_error()) {
         model_.compute_squared_error(exec, step, samples_, sums, Loss::kColumns);
       }
-      if (pieces.size() > 1) merge_sums(exec, reducer_->partial_sums(), num_sums_, piece.sums);
+      if (batch.num_pieces() > 1) merge_sums(exec, reducer_->partial_sums(), num_sums_, piece.sums);
     }
-    const ReducedGradient sums =
-        reducer_->reduce(exec, is_last ? last_reduction_ : full_reduction_);
+    const ReducedGradient sums = reducer_->reduce(exec, batch.reduction);
     if (model_.has_own_squared_error()) {
       add_batch_loss(exec, Kokkos::subview(sums.total, std::pair(Loss::kColumns, num_sums_)),
                      error_sums_);
     }
-    end_batch(exec, scalars_, plan.samples(), sums.total, {}, metric_sums_, host_flags_);
-    done += plan.samples();
+    end_batch(exec, scalars_, batch.samples(), sums.total, {}, metric_sums_, host_flags_);
+    done += batch.samples();
   }
   wait(exec);
   const int last_stage = grid_.shape().pipeline - 1;

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include "comm/agree.hpp"
 #include "comm/process_grid.hpp"
 #include "parallel/make_reducer.hpp"
 #include "strategy/batch_rule.hpp"
+#include "strategy/epoch_batches.hpp"
 #include "strategy/metric_sums.hpp"
 #include "strategy/model.hpp"
 #include "train/evaluation.hpp"
@@ -32,7 +32,7 @@ class Evaluator {
             const GridTransports& transports = {});
 
   /// What this rank needs room for.
-  BatchLimit limit() const { return full_.limit(); }
+  BatchLimit limit() const { return batches_.room().limit; }
 
   /// Collective; equal on all ranks, and for any number of ranks. UnreadableSamples where the set
   /// is streamed.
@@ -47,16 +47,10 @@ class Evaluator {
   GridTransports transports_;
   Model& model_;
   const Samples& samples_;
-  BatchRule batches_;
-  BatchPlan full_;
-  BatchPlan last_;
-  std::vector<BatchPiece> full_pieces_;
-  std::vector<BatchPiece> last_pieces_;
+  EpochBatches batches_;
   int batches_unseen_;  // between two looks at the exchanges
   int num_sums_;        // of a batch: loss and correct answers, and perhaps squared errors
   std::unique_ptr<GradientReducer> reducer_;
-  ReductionPlan full_reduction_{};
-  ReductionPlan last_reduction_{};
   StepScalarsView scalars_;
   MetricSumsView metric_sums_;
   MetricSumsView error_sums_;  // of the squared errors, in the units of the targets

@@ -69,6 +69,9 @@ Samples make_labelled_samples(const Shape& shape, std::span<const float> values,
 Samples make_target_samples(const Shape& shape, std::span<const float> values, int target_units,
                             std::span<const float> targets) {
   Samples samples = make_samples(shape, values);
+  if (target_units < 0)
+    throw InputError(std::string(kOrigin) + ": " + std::to_string(target_units) +
+                     " targets for each sample, expected 0 or more");
   if (static_cast<std::int64_t>(targets.size()) != samples.count * target_units) {
     throw InputError(std::string(kOrigin) + ": " + std::to_string(targets.size()) +
                      " target values, expected " + std::to_string(samples.count) + " times " +

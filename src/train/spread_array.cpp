@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
+#include "tensor/float_span.hpp"
 
 namespace quern {
 
@@ -13,11 +14,6 @@ std::int64_t total(const std::vector<BlockRange>& ranges) {
   std::int64_t floats = 0;
   for (const BlockRange& range : ranges) floats += range.size();
   return floats;
-}
-
-std::span<float> part(const HostFloats& floats, std::int64_t begin, std::int64_t count) {
-  return std::span(floats.data(), floats.extent(0))
-      .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count));
 }
 
 // The pieces, one after the other.
@@ -61,7 +57,7 @@ HostFloats collect_array(Communicator& comm, const std::vector<std::vector<Block
   const std::int64_t own_size = sizes.at(static_cast<std::size_t>(comm.rank()));
   const HostFloats own = joined(pieces, own_size);
   const HostFloats whole("quern::train::whole_state", static_cast<std::size_t>(is_root ? size : 0));
-  if (is_root) put(part(own, 0, own_size), owners[0], 0, whole);
+  if (is_root) put(float_span(own, 0, own_size), owners[0], 0, whole);
 
   // Of each rank so much at a time that rank 0 receives at most floats_at_once, or one of each.
   const std::int64_t step = std::max<std::int64_t>(1, floats_at_once / std::ssize(owners));
@@ -81,7 +77,7 @@ HostFloats collect_array(Communicator& comm, const std::vector<std::vector<Block
       received += receive[rank].count;
     }
     from_others.resize(static_cast<std::size_t>(received));
-    comm.all_to_all_v(part(own, mine > 0 ? begin : 0, mine), send, from_others, receive);
+    comm.all_to_all_v(float_span(own, mine > 0 ? begin : 0, mine), send, from_others, receive);
     for (std::size_t rank = 1; is_root && rank < owners.size(); ++rank) {
       const Segment& segment = receive[rank];
       put(std::span(from_others)

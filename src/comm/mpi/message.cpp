@@ -32,8 +32,8 @@ void forget_send(const MPI_Request* request) {
 MpiMessage::MpiMessage(std::vector<Part> parts, const MpiCaller& caller, End end)
     : parts_(std::move(parts)), caller_(caller), end_(end) {}
 
-// Local to this rank. A transfer under way, which only an error leaves, must not write into a
-// buffer that ends with it.
+// Local to this rank. A receive under way must not write into a buffer that ends with it: one that
+// was started for a step that never came, or that an error left.
 MpiMessage::~MpiMessage() {
   for (Part& part : parts_) {
     forget_send(&part.request);

@@ -43,7 +43,7 @@ struct SquaresOfChunk {
 }  // namespace
 
 void sum_chunks(const ExecSpace& exec, const std::string& label, const SquaredArrays& arrays,
-                const View<BlockRange>& chunks, double* sums) {
+                const View<const BlockRange>& chunks, double* sums) {
   for_each_team(exec, label, chunks.extent_int(0) * arrays.count,
                 SquaresOfChunk<>{arrays, chunks.data(), sums});
 }

@@ -4,7 +4,7 @@
 namespace quern::host {
 
 void sum_chunks(const ExecSpace& exec, const std::string& label, const SquaredArrays& arrays,
-                const View<BlockRange>& chunks, double* sums) {
+                const View<const BlockRange>& chunks, double* sums) {
   Kokkos::parallel_for(label, RangePolicy(exec, 0, chunks.extent_int(0)), [=](std::int64_t i) {
     const BlockRange& chunk = chunks(i);
     for (int a = 0; a < arrays.count; ++a) {

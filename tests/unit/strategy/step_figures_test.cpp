@@ -20,7 +20,7 @@ StepFigures figures_of(const StagePlace& stage, int micro_batches = 1) {
       image_recipe(kBatch, {"parallel.pipeline=" + std::to_string(stage.stages),
                             "parallel.micro_batches=" + std::to_string(micro_batches)});
   const Model model(recipe, stage);
-  StepBatches batches(training_batches(recipe, 1, kBatch), model.row_multiple(), {.stage = stage});
+  EpochBatches batches(training_batches(recipe, 1, kBatch), model.row_multiple(), {.stage = stage});
   const ParameterTable& table = model.network().table();
   const auto reducer = make_reducer(comm, nullptr, table.block_size() + kLanes, SumOrder::tree);
   const RankSums sums(comm, nullptr, {}, SumOrder::tree);

@@ -60,6 +60,8 @@ TEST(OwnSamples, SizesMustFit) {
     expect_error(labelled(shape, {0, 1, 2}), ExitCode::bad_input, {"expected extents from 1 on"});
   expect_error([] { make_labelled_samples({2}, kValues, kLabels, 0); }, ExitCode::bad_input,
                {"labels of 0 classes"});
+  expect_error([] { make_target_samples({2}, kValues, -1, {}); }, ExitCode::bad_input,
+               {"-1 targets for each sample, expected 0 or more"});
   expect_error([] { make_target_samples({2}, kValues, 3, kValues); }, ExitCode::bad_input,
                {"6 target values, expected 3 times 3"});
 }

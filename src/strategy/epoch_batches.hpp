@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The batches of a training's steps, as this rank works them off.
+// The batches of an epoch, of training or evaluation, as this rank works them off.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct StepRoom {
 
 /// An epoch is full batches, whose shares of the ranks may change, and a last one, which may be as
 /// large.
-class StepBatches {
+class EpochBatches {
  public:
   /// Of one rank in a group that shares a batch, at one stage of the network.
   struct Worker {
@@ -43,13 +43,13 @@ class StepBatches {
     StagePlace stage = {};
     PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   };
-  /// GradientReducer::add_plan, of all that add in a step.
+  /// GradientReducer::add_plan, of all that add over a batch.
   using AddPlan = std::function<ReductionPlan(const BatchPartition&)>;
 
   /// `row_multiple`: the network's. With equal shares. InputError as make_batch_plan().
-  StepBatches(const BatchRule& rule, int row_multiple, const Worker& worker);
-  StepBatches(const StepBatches&) = delete;
-  StepBatches& operator=(const StepBatches&) = delete;
+  EpochBatches(const BatchRule& rule, int row_multiple, const Worker& worker);
+  EpochBatches(const EpochBatches&) = delete;
+  EpochBatches& operator=(const EpochBatches&) = delete;
 
   const BatchRule& rule() const { return rule_; }
   const BatchCut& cut() const { return cut_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "strategy/step_batches.hpp"
+#include "strategy/epoch_batches.hpp"
 
 #include <gtest/gtest.h>
 
@@ -31,8 +31,8 @@ struct Reducer {
   std::vector<BatchPartition> partitions;
 };
 
-TEST(StepBatches, TheLastOneOfAnEpochIsShort) {
-  const StepBatches batches(rule_of(10, 4), 1, {});
+TEST(EpochBatches, TheLastOneOfAnEpochIsShort) {
+  const EpochBatches batches(rule_of(10, 4), 1, {});
   EXPECT_EQ(&batches.at(0), &batches.full());
   EXPECT_EQ(&batches.at(4), &batches.full());
   EXPECT_EQ(&batches.at(8), &batches.last());
@@ -40,20 +40,20 @@ TEST(StepBatches, TheLastOneOfAnEpochIsShort) {
   EXPECT_EQ(batches.last().samples(), 2);
 }
 
-TEST(StepBatches, TheLastOneIsAFullOneWhereNothingIsLeftOver) {
-  const StepBatches batches(rule_of(8, 4), 1, {});
+TEST(EpochBatches, TheLastOneIsAFullOneWhereNothingIsLeftOver) {
+  const EpochBatches batches(rule_of(8, 4), 1, {});
   EXPECT_EQ(&batches.at(4), &batches.full());
 }
 
-TEST(StepBatches, PiecesAreInTheOrderOfTheStage) {
+TEST(EpochBatches, PiecesAreInTheOrderOfTheStage) {
   const BatchRule rule = rule_of(24, 16, 4);  // the full batch has four pieces of two blocks
   const auto in_flight = [&](PipelineSchedule schedule, int stage) {
-    return StepBatches(rule, 1, {.stage = {stage, 2}, .schedule = schedule}).room().in_flight;
+    return EpochBatches(rule, 1, {.stage = {stage, 2}, .schedule = schedule}).room().in_flight;
   };
   EXPECT_EQ(in_flight(PipelineSchedule::one_forward_one_backward, 0), 2);
   EXPECT_EQ(in_flight(PipelineSchedule::one_forward_one_backward, 1), 1);
   EXPECT_EQ(in_flight(PipelineSchedule::gpipe, 0), 4);
-  const StepBatches first(rule, 1, {.stage = {0, 2}});
+  const EpochBatches first(rule, 1, {.stage = {0, 2}});
   EXPECT_EQ(first.full().num_pieces(), 4);
   EXPECT_EQ(first.full().order,
             pipeline_order(PipelineSchedule::one_forward_one_backward, {0, 2}, 4));
@@ -61,15 +61,15 @@ TEST(StepBatches, PiecesAreInTheOrderOfTheStage) {
 }
 
 // Three blocks from a multiple of three on are two nodes of the tree.
-TEST(StepBatches, TellHowManyPartialSumsARankHandsOver) {
-  EXPECT_EQ(StepBatches(rule_of(24, 24), 1, {0, 3}).most_partial_sums(), 1);
-  EXPECT_EQ(StepBatches(rule_of(18, 18), 1, {0, 3}).most_partial_sums(), 2);
-  EXPECT_EQ(StepBatches(rule_of(24 + 18, 24), 1, {0, 3}).most_partial_sums(), 2) << "the last one";
-  EXPECT_EQ(StepBatches(rule_of(18, 18), 1, {0, 3}).most_piece_sums(), 1);
+TEST(EpochBatches, TellHowManyPartialSumsARankHandsOver) {
+  EXPECT_EQ(EpochBatches(rule_of(24, 24), 1, {0, 3}).most_partial_sums(), 1);
+  EXPECT_EQ(EpochBatches(rule_of(18, 18), 1, {0, 3}).most_partial_sums(), 2);
+  EXPECT_EQ(EpochBatches(rule_of(24 + 18, 24), 1, {0, 3}).most_partial_sums(), 2) << "the last one";
+  EXPECT_EQ(EpochBatches(rule_of(18, 18), 1, {0, 3}).most_piece_sums(), 1);
 }
 
-TEST(StepBatches, PlanTheFullBatchBeforeTheLast) {
-  StepBatches batches(rule_of(10, 4), 1, {});
+TEST(EpochBatches, PlanTheFullBatchBeforeTheLast) {
+  EpochBatches batches(rule_of(10, 4), 1, {});
   Reducer reducer;
   batches.plan_reductions(std::ref(reducer));
   ASSERT_EQ(reducer.partitions.size(), 2U);
@@ -78,8 +78,8 @@ TEST(StepBatches, PlanTheFullBatchBeforeTheLast) {
   EXPECT_EQ(batches.last().reduction, ReductionPlan{1});
 }
 
-TEST(StepBatches, TakeSharesAndKnowThoseOfBefore) {
-  StepBatches batches(rule_of(24 + 10, 24), 1, {1, 2});
+TEST(EpochBatches, TakeSharesAndKnowThoseOfBefore) {
+  EpochBatches batches(rule_of(24 + 10, 24), 1, {1, 2});
   Reducer reducer;
   batches.plan_reductions(std::ref(reducer));
   const PlannedBatch& equal = batches.full();
@@ -99,8 +99,8 @@ TEST(StepBatches, TakeSharesAndKnowThoseOfBefore) {
   EXPECT_EQ(reducer.partitions.size(), 3U);
 }
 
-TEST(StepBatches, HaveRoomForTheLargestShare) {
-  const StepBatches batches(rule_of(24, 24), 16, {0, 2});  // blocks of two samples in 16 rows
+TEST(EpochBatches, HaveRoomForTheLargestShare) {
+  const EpochBatches batches(rule_of(24, 24), 16, {0, 2});  // blocks of two samples in 16 rows
   EXPECT_EQ(batches.room().limit.rows, 6 * 16);
   EXPECT_EQ(batches.room(9).limit.rows, 9 * 16);
   EXPECT_EQ(batches.room(3).limit.rows, 6 * 16);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "strategy/step_batches.hpp"
+#include "strategy/epoch_batches.hpp"
 
 #include <algorithm>
 
@@ -16,14 +16,14 @@ std::vector<int> shares_of(const BatchPartition& partition) {
 
 }  // namespace
 
-StepBatches::StepBatches(const BatchRule& rule, int row_multiple, const Worker& worker)
+EpochBatches::EpochBatches(const BatchRule& rule, int row_multiple, const Worker& worker)
     : rule_(rule), cut_(rule.cut(row_multiple)), worker_(worker) {
   const BatchPartition equal(rule.full_batch, cut_.block_samples, worker.num_ranks);
   full_ = &full_by_shares_.emplace(shares_of(equal), make_batch(equal)).first->second;
   last_ = make_batch({rule.last_batch, cut_.block_samples, worker.num_ranks});
 }
 
-PlannedBatch StepBatches::make_batch(const BatchPartition& partition) const {
+PlannedBatch EpochBatches::make_batch(const BatchPartition& partition) const {
   PlannedBatch batch;
   batch.plan = make_batch_plan(cut_, partition, worker_.rank);
   batch.pieces = make_batch_pieces(cut_, batch.plan, worker_.rank);
@@ -31,7 +31,7 @@ PlannedBatch StepBatches::make_batch(const BatchPartition& partition) const {
   return batch;
 }
 
-StepRoom StepBatches::room(int most_blocks) const {
+StepRoom EpochBatches::room(int most_blocks) const {
   StepRoom room{full().plan.limit()};
   room.limit.rows = std::max(room.limit.rows, most_blocks * full().plan.schedule.block_rows);
   for (const PlannedBatch* batch : {&full(), &last_}) {
@@ -41,7 +41,7 @@ StepRoom StepBatches::room(int most_blocks) const {
   return room;
 }
 
-int StepBatches::most_partial_sums() const {
+int EpochBatches::most_partial_sums() const {
   int most = most_piece_sums();
   for (const PlannedBatch* batch : {&full(), &last_})
     for (int rank = 0; rank < worker_.num_ranks; ++rank)
@@ -49,17 +49,17 @@ int StepBatches::most_partial_sums() const {
   return most;
 }
 
-int StepBatches::most_piece_sums() const {
+int EpochBatches::most_piece_sums() const {
   return std::max(quern::most_piece_sums(cut_, full().plan.partition),
                   quern::most_piece_sums(cut_, last_.plan.partition));
 }
 
-void StepBatches::plan_reductions(const AddPlan& add_plan) {
+void EpochBatches::plan_reductions(const AddPlan& add_plan) {
   for (PlannedBatch* batch : {full_, &last_}) batch->reduction = add_plan(batch->plan.partition);
 }
 
 // Rare, and the only place where a plan is made within the loop.
-void StepBatches::take_shares(const std::vector<int>& shares, const AddPlan& add_plan) {
+void EpochBatches::take_shares(const std::vector<int>& shares, const AddPlan& add_plan) {
   const auto [place, is_new] = full_by_shares_.try_emplace(shares);
   PlannedBatch& batch = place->second;
   if (is_new) {
