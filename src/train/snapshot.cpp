@@ -20,10 +20,11 @@ std::int64_t snapshot_bytes(const ParameterTable& table, int state_arrays) {
 
 namespace {
 
-using Entries = std::vector<ParameterEntry>;
+using ArrayEntries = std::vector<ParameterEntry>;
 
 /// The floats of each entry, copied out of a block, which stands on the host.
-std::vector<std::vector<float>> read_tensors(const Entries& entries, std::span<const float> block) {
+std::vector<std::vector<float>> read_tensors(const ArrayEntries& entries,
+                                             std::span<const float> block) {
   std::vector<std::vector<float>> tensors;
   for (const ParameterEntry& entry : entries) tensors.push_back(read_tensor(entry, block));
   return tensors;
@@ -31,8 +32,8 @@ std::vector<std::vector<float>> read_tensors(const Entries& entries, std::span<c
 
 /// How one array gets to rank 0, of ranks that stand for their data group. There they are whole, in
 /// the order of the network; on the others nothing is left.
-std::vector<NamedTensor> collect(const ProcessGrid& grid, const Entries& whole,
-                                 const Entries& entries, std::vector<std::vector<float>> parts,
+std::vector<NamedTensor> collect(const ProcessGrid& grid, const ArrayEntries& whole,
+                                 const ArrayEntries& entries, std::vector<std::vector<float>> parts,
                                  TensorStorage& values) {
   TensorStorage storage;
   std::vector<NamedTensor> tensors;
@@ -56,14 +57,15 @@ Snapshot::Snapshot(const ProcessGrid& grid, const ParameterTable& whole,
                    const ParameterTable& table, const TrainState& train_state) {
   const bool is_spread = train_state.place == StatePlace::owners;
   const bool stands_for_group = grid.data().rank() == 0;
-  const auto collect_view = [&](const Entries& all, const Entries& own, const auto& view) {
+  const auto collect_view = [&](const ArrayEntries& all, const ArrayEntries& own,
+                                const auto& view) {
     const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
     return collect(grid, all, own, read_tensors(own, {host.data(), host.size()}), values_);
   };
   if (stands_for_group)
     state.model = collect_view(whole.entries(), table.entries(), train_state.parameters);
-  const Entries all = trained_entries(whole.entries());
-  const Entries own = trained_entries(table.entries());
+  const ArrayEntries all = trained_entries(whole.entries());
+  const ArrayEntries own = trained_entries(table.entries());
   for (const StateArray& array : train_state.optimizer) {
     std::vector<NamedTensor> tensors;
     if (is_spread) {
