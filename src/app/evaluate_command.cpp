@@ -21,6 +21,7 @@
 #include "train/forward_model.hpp"
 #include "train/input_match.hpp"
 #include "train/load_checkpoint.hpp"
+#include "train/output_metrics.hpp"
 #include "train/samples.hpp"
 
 namespace quern {
@@ -77,6 +78,32 @@ void add_metrics(const MetricsChoice& choice, const ClassMetrics& metrics, Evalu
   }
 }
 
+void add_metrics(const OutputMetrics& metrics, EvaluationInfo& info) {
+  for (int output = 0; output < metrics.outputs(); ++output) {
+    info.class_samples.push_back(metrics.wanted(output));
+    info.class_correct.push_back(metrics.correct(output));
+    info.class_predicted.push_back(metrics.predicted(output));
+  }
+}
+
+bool answers_yes_or_no(const Recipe& recipe) {
+  return recipe.loss.type == LossType::binary_cross_entropy &&
+         recipe.data.target == TargetType::values;
+}
+
+void check_metrics(const MetricsChoice& choice, const Recipe& recipe) {
+  if (answers_yes_or_no(recipe)) {
+    if (!choice.top5 && !choice.confusion) return;
+    throw InputError(
+        "--metrics top5 and confusion are of classifiers, and this network says yes or no for each "
+        "output (expected per_class)");
+  }
+  if (recipe.data.target == TargetType::label) return;
+  throw InputError(
+      "--metrics are of classifiers, expected data.target = \"label\", or loss.type = "
+      "\"binary_cross_entropy\" with data.target = \"values\"");
+}
+
 ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
   const MetricsChoice choice = agree(comm, [&] { return parse_metrics(options.metrics); });
   const SharedCheckpoint checkpoint = load_checkpoint(comm, options.checkpoint);
@@ -102,18 +129,23 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
                       forward.transports());
   forward.load(evaluator.limit(), samples, checkpoint.state());
   std::optional<ClassMetrics> metrics;
+  std::optional<OutputMetrics> of_outputs;
   if (choice.any()) {
     agree(comm, [&] {
-      if (recipe.data.target != TargetType::label)
-        throw InputError("--metrics are of classifiers, expected data.target = \"label\"");
-      metrics.emplace(model, samples);
+      check_metrics(choice, recipe);
+      if (answers_yes_or_no(recipe))
+        of_outputs.emplace(model, samples);
+      else
+        metrics.emplace(model, samples);
     });
   }
   const ExecSpace exec;
   const Evaluation result = evaluator.run(exec, [&](const BatchPlan& plan) {
     if (metrics) metrics->add(exec, plan);
+    if (of_outputs) of_outputs->add(exec, plan);
   });
   if (metrics) metrics->sum(comm);
+  if (of_outputs) of_outputs->sum(comm);
 
   EvaluationInfo info;
   info.checkpoint = checkpoint.loaded ? checkpoint.loaded->path().string() : "";
@@ -130,6 +162,7 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
     if (checkpoint.loaded && (choice.per_class || choice.confusion))
       info.class_names = checkpoint.state()->class_names;
   }
+  if (of_outputs) add_metrics(*of_outputs, info);
   info.ranks = comm.size();
   run_on_root(comm, [&] {
     if (!std::isfinite(result.loss))

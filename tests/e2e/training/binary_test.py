@@ -68,6 +68,26 @@ class BinaryTest(training.TrainingTest):
         done = self.quern("evaluate", "one", "--data", "numbers/test")
         self.assertRegex(done.out, r"accuracy [0-9.]+ % \(\d+ of 453\)  rmse [0-9.]+  r2 [0-9.]+  \(151 samples\)")
 
+    def test_each_answer_by_itself(self):
+        self.train("answers", "run", "train.epochs=1")
+        says = self.predicted("run", "test-x.npy") > 0.5
+        wanted = np.load(self.folder / "test-y.npy") > 0.5
+        for ranks in (0, 2, 3):
+            done = self.quern("evaluate", "run", "--data", "numbers/test", "--metrics", "per_class", "--json", ranks=ranks)
+            self.assertEqual(set(done.codes), {0}, done)
+            told = json.loads(done.out)
+            both = (says & wanted).sum(axis=0)
+            self.assertEqual([told[f"class_{key}"] for key in ("samples", "predicted", "correct")],
+                             [wanted.sum(axis=0).tolist(), says.sum(axis=0).tolist(), both.tolist()])
+            f1 = 2 * both / (says.sum(axis=0) + wanted.sum(axis=0))
+            np.testing.assert_allclose(told["class_f1"], f1, rtol=1e-12)
+            self.assertAlmostEqual(told["macro_f1"], f1.mean(), places=12)
+        self.train("answers", "stages", "train.epochs=1", "parallel.pipeline=2", ranks=2)
+        done = self.quern("evaluate", "stages", "--data", "numbers/test", "--metrics", "per_class", "--json", ranks=2)
+        self.assertEqual(json.loads(done.out)["class_correct"], both.tolist())
+        done = self.quern("evaluate", "run", "--data", "numbers/test", "--metrics", "per_class,top5")
+        self.assertEqual((done.code, "this network says yes or no for each output (expected per_class)" in done.err), (2, True), done)
+
     def test_the_best_by_accuracy(self):
         done = self.train("answers", "run", "train.monitor=accuracy", "checkpoint.keep_best=true")
         best = max(line["accuracy"] for line in metrics(self.folder / "run", "eval"))
