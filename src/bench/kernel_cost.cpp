@@ -78,6 +78,10 @@ constexpr LayerRow kLayerRows[] = {
     {"quern::layers::sigmoid_backward", {0, 0, 1, 1, 1, 0}},
     {"quern::layers::gelu", {0, 1, 0, 1, 0, 0}},
     {"quern::layers::gelu_backward", {0, 1, 1, 0, 1, 0}},
+    {"quern::layers::silu", {0, 1, 0, 1, 0, 0}},
+    {"quern::layers::silu_backward", {0, 1, 1, 0, 1, 0}},
+    {"quern::layers::leaky_relu", {0, 1, 0, 1, 0, 0}},
+    {"quern::layers::leaky_relu_backward", {0, 0, 1, 1, 1, 0}},
     {"quern::layers::dropout", {0, 1, 0, 1, 0, 0}},           // the mask is drawn
     {"quern::layers::dropout_backward", {0, 0, 1, 0, 1, 0}},  // it is drawn again
 };

@@ -22,8 +22,9 @@ std::vector<std::pair<std::string, LayerType>> layer_types() {
   for (const LayerType type :
        {LayerType::linear, LayerType::conv2d, LayerType::max_pool2d, LayerType::avg_pool2d,
         LayerType::global_avg_pool, LayerType::relu, LayerType::tanh, LayerType::sigmoid,
-        LayerType::gelu, LayerType::dropout, LayerType::batch_norm, LayerType::layer_norm,
-        LayerType::flatten, LayerType::add, LayerType::custom}) {
+        LayerType::gelu, LayerType::silu, LayerType::leaky_relu, LayerType::dropout,
+        LayerType::batch_norm, LayerType::layer_norm, LayerType::flatten, LayerType::add,
+        LayerType::custom}) {
     types.emplace_back(to_string(type), type);
   }
   return types;
@@ -122,6 +123,9 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
               "Probability that a unit is set to zero while training")
       .only_with("type", {"dropout"})
       .required();
+  keys.number("negative_slope", &L::negative_slope, above_zero_to_one(),
+              "Factor of what is below zero")
+      .only_with("type", {"leaky_relu"});
   keys.number("momentum", &L::momentum, from_to(0, 1),
               "Weight of a batch in the running statistics, which evaluation uses")
       .only_with("type", {"batch_norm"});

@@ -104,6 +104,8 @@ constexpr OtherName kValues[] = {
     {"adaptive_avg_pool2d", "global_avg_pool"},
     {"global_average_pooling2d", "global_avg_pool"},
     {"bn", "batch_norm"},
+    {"swish", "silu"},
+    {"leakyrelu", "leaky_relu"},
     {"nll", "cross_entropy"},
     {"categorical_crossentropy", "cross_entropy"},
     {"sparse_categorical_crossentropy", "cross_entropy"},

@@ -182,6 +182,14 @@ OnnxValue OnnxNodes::compute(const LayerSpec& layer, const OnnxValue& x) {
       return node("Sigmoid", layer, x, {}, {});
     case LayerType::gelu:
       return gelu(layer, x);
+    case LayerType::silu: {
+      const std::string gate = layer.name + ".gate";
+      graph_.add_node("Sigmoid", gate, {x.name}, gate);
+      graph_.add_node("Mul", layer.name, {x.name, gate}, output_of(layer.name));
+      return {output_of(layer.name), x.shape, x.has_image_axes};
+    }
+    case LayerType::leaky_relu:
+      return node("LeakyRelu", layer, x, {}, {{"alpha", static_cast<float>(layer.negative_slope)}});
     case LayerType::dropout:
       return x;  // evaluation passes everything on
     case LayerType::batch_norm:

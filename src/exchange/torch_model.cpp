@@ -165,7 +165,12 @@ class Writer {
       case LayerType::sigmoid:
         return apply(layer, x, fmt::format("torch.{}({})", to_string(layer.type), x.variable));
       case LayerType::gelu:
-        return apply(layer, x, fmt::format("functional.gelu({})", x.variable));
+      case LayerType::silu:
+        return apply(layer, x, fmt::format("functional.{}({})", to_string(layer.type), x.variable));
+      case LayerType::leaky_relu:
+        return apply(
+            layer, x,
+            fmt::format("functional.leaky_relu({}, {})", x.variable, layer.negative_slope));
       case LayerType::dropout:
         return apply(layer, x,
                      fmt::format("functional.dropout({}, {}, self.training)", x.variable,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/elementwise.hpp"
 
+#include <string>
 #include <type_traits>
 
 #include "base/assert.hpp"
@@ -16,6 +17,19 @@ struct Relu {
   static constexpr const char* kBackward = "quern::layers::relu_backward";
   KOKKOS_INLINE_FUNCTION static float forward(float x) { return x <= 0 ? 0 : x; }
   KOKKOS_INLINE_FUNCTION static float backward(float, float y, float dy) { return y <= 0 ? 0 : dy; }
+};
+
+/// x, or slope x below 0, with 0 < slope <= 1: y has the sign of x. Maas, Hannun, Ng: "Rectifier
+/// nonlinearities improve neural network acoustic models".
+struct LeakyRelu {
+  static constexpr bool kFromOutput = true;
+  static constexpr const char* kForward = "quern::layers::leaky_relu";
+  static constexpr const char* kBackward = "quern::layers::leaky_relu_backward";
+  float slope = 0;
+  KOKKOS_INLINE_FUNCTION float forward(float x) const { return x < 0 ? slope * x : x; }
+  KOKKOS_INLINE_FUNCTION float backward(float, float y, float dy) const {
+    return y < 0 ? slope * dy : dy;
+  }
 };
 
 struct Tanh {
@@ -56,32 +70,47 @@ struct Gelu {
   }
 };
 
+/// x sigmoid(x); Elfwing, Uchibe, Doya: "Sigmoid-weighted linear units".
+struct Silu {
+  static constexpr bool kFromOutput = false;
+  static constexpr const char* kForward = "quern::layers::silu";
+  static constexpr const char* kBackward = "quern::layers::silu_backward";
+  KOKKOS_INLINE_FUNCTION static float forward(float x) { return x / (1 + Kokkos::exp(-x)); }
+  KOKKOS_INLINE_FUNCTION static float backward(float x, float, float dy) {
+    const float gate = 1 / (1 + Kokkos::exp(-x));
+    return dy * gate * (1 + x * (1 - gate));
+  }
+};
+
 template <class Function>
 struct ForwardChunk {
+  Function function;
   const float* x;
   float* y;
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end) const {
     QUERN_VECTORIZE
-    for (std::int64_t i = begin; i < end; ++i) y[i] = Function::forward(x[i]);
+    for (std::int64_t i = begin; i < end; ++i) y[i] = function.forward(x[i]);
   }
 };
 
 template <class Function>
 struct BackwardChunk {
+  Function function;
   const float* x;
   const float* y;
   const float* dy;
   float* dx;
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end) const {
     QUERN_VECTORIZE
-    for (std::int64_t i = begin; i < end; ++i) dx[i] = Function::backward(x[i], y[i], dy[i]);
+    for (std::int64_t i = begin; i < end; ++i) dx[i] = function.backward(x[i], y[i], dy[i]);
   }
 };
 
 template <class Function>
 class Elementwise final : public Layer {
  public:
-  using Layer::Layer;
+  Elementwise(const std::string& name, const Shape& shape, const Function& function = {})
+      : Layer(name, shape, shape), function_(function) {}
 
   LayerTraits traits() const override {
     return {.in_place = Function::kFromOutput,
@@ -96,7 +125,7 @@ class Elementwise final : public Layer {
     const Activation& y = arrays.y;
     expect(x.size() == y.size() && x.layout == y.layout, "an output shaped like the input");
     for_each_chunk(exec, Function::kForward, x.size(),
-                   ForwardChunk<Function>{x.data.data(), y.data.data()});
+                   ForwardChunk<Function>{function_, x.data.data(), y.data.data()});
   }
 
   void backward(const ExecSpace& exec, const StepContext&,
@@ -108,23 +137,34 @@ class Elementwise final : public Layer {
     if (dx.empty()) return;
     expect(dx.size() == y.size() && dx.layout == y.layout && dy.layout == y.layout,
            "gradients shaped like the output");
-    for_each_chunk(
-        exec, Function::kBackward, y.size(),
-        BackwardChunk<Function>{x.data.data(), y.data.data(), dy.data.data(), dx.data.data()});
+    for_each_chunk(exec, Function::kBackward, y.size(),
+                   BackwardChunk<Function>{function_, x.data.data(), y.data.data(), dy.data.data(),
+                                           dx.data.data()});
   }
+
+ private:
+  Function function_;
 };
 
 }  // namespace
 
 std::unique_ptr<Layer> make_elementwise(const LayerSpec& spec, const Shape& input) {
-  if (spec.type == LayerType::relu)
-    return std::make_unique<Elementwise<Relu>>(spec.name, input, input);
-  if (spec.type == LayerType::tanh)
-    return std::make_unique<Elementwise<Tanh>>(spec.name, input, input);
-  if (spec.type == LayerType::sigmoid)
-    return std::make_unique<Elementwise<Sigmoid>>(spec.name, input, input);
-  expect(spec.type == LayerType::gelu, "an elementwise layer type");
-  return std::make_unique<Elementwise<Gelu>>(spec.name, input, input);
+  switch (spec.type) {
+    case LayerType::relu:
+      return std::make_unique<Elementwise<Relu>>(spec.name, input);
+    case LayerType::leaky_relu:
+      return std::make_unique<Elementwise<LeakyRelu>>(
+          spec.name, input, LeakyRelu{static_cast<float>(spec.negative_slope)});
+    case LayerType::tanh:
+      return std::make_unique<Elementwise<Tanh>>(spec.name, input);
+    case LayerType::sigmoid:
+      return std::make_unique<Elementwise<Sigmoid>>(spec.name, input);
+    case LayerType::silu:
+      return std::make_unique<Elementwise<Silu>>(spec.name, input);
+    default:
+      expect(spec.type == LayerType::gelu, "an elementwise layer type");
+      return std::make_unique<Elementwise<Gelu>>(spec.name, input);
+  }
 }
 
 }  // namespace quern

@@ -83,6 +83,8 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const Shape& input, int
     case LayerType::tanh:
     case LayerType::sigmoid:
     case LayerType::gelu:
+    case LayerType::silu:
+    case LayerType::leaky_relu:
       return make_elementwise(spec, input);
     case LayerType::dropout:
       return std::make_unique<Dropout>(spec, input, index);

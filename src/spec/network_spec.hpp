@@ -20,6 +20,8 @@ enum class LayerType {
   tanh,
   sigmoid,
   gelu,
+  silu,        ///< x sigmoid(x)
+  leaky_relu,  ///< x, below 0 times a slope
   dropout,
   batch_norm,
   layer_norm,
@@ -43,16 +45,17 @@ struct LayerSpec {
   /// Names of the layers whose outputs it reads, all of them before it; empty: the one before.
   /// "input" is what the network reads, unless a layer has that name. add: at least two.
   std::vector<std::string> inputs = {};
-  int features = 0;        ///< linear: output features
-  int channels = 0;        ///< conv2d: output channels
-  int kernel = 0;          ///< conv2d: kernel height and width
-  int stride = 1;          ///< conv2d; pools: defaults to size when the recipe leaves it out
-  int padding = 0;         ///< conv2d, pools
-  bool bias = true;        ///< linear, conv2d: adds one to each output unit or channel
-  int size = 0;            ///< pools: window height and width
-  double probability = 0;  ///< dropout: probability that a unit is zeroed
-  double momentum = 0.1;   ///< batch_norm: weight of a batch in the running statistics
-  double eps = 1e-5;       ///< batch_norm, layer_norm: added to the variance
+  int features = 0;              ///< linear: output features
+  int channels = 0;              ///< conv2d: output channels
+  int kernel = 0;                ///< conv2d: kernel height and width
+  int stride = 1;                ///< conv2d; pools: defaults to size when the recipe leaves it out
+  int padding = 0;               ///< conv2d, pools
+  bool bias = true;              ///< linear, conv2d: adds one to each output unit or channel
+  int size = 0;                  ///< pools: window height and width
+  double probability = 0;        ///< dropout: probability that a unit is zeroed
+  double negative_slope = 0.01;  ///< leaky_relu
+  double momentum = 0.1;         ///< batch_norm: weight of a batch in the running statistics
+  double eps = 1e-5;             ///< batch_norm, layer_norm: added to the variance
   Statistics statistics = Statistics::global;  ///< batch_norm
   std::string kind = {};                       ///< custom: the name it was registered under
   bool trainable = true;  ///< layers with parameters, but custom: false: they stay as they are
@@ -63,8 +66,8 @@ struct LayerSpec {
     const auto values = [](const LayerSpec& layer) {
       return std::tie(layer.type, layer.name, layer.inputs, layer.features, layer.channels,
                       layer.kernel, layer.stride, layer.padding, layer.bias, layer.size,
-                      layer.probability, layer.momentum, layer.eps, layer.statistics, layer.kind,
-                      layer.trainable);
+                      layer.probability, layer.negative_slope, layer.momentum, layer.eps,
+                      layer.statistics, layer.kind, layer.trainable);
     };
     return values(a) == values(b);
   }

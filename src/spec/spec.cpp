@@ -28,6 +28,10 @@ const char* to_string(LayerType type) {
       return "sigmoid";
     case LayerType::gelu:
       return "gelu";
+    case LayerType::silu:
+      return "silu";
+    case LayerType::leaky_relu:
+      return "leaky_relu";
     case LayerType::dropout:
       return "dropout";
     case LayerType::batch_norm:

@@ -28,8 +28,10 @@ def make_layer(layer):
         return nn.LayerNorm(layer.input_shape, eps=spec.get("eps", 1e-5))
     if kind == "global_avg_pool":
         return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    if kind == "leaky_relu":
+        return nn.LeakyReLU(spec.get("negative_slope", 0.01))
     plain = {"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "gelu": nn.GELU,
-             "flatten": nn.Flatten}
+             "silu": nn.SiLU, "flatten": nn.Flatten}
     return plain[kind]() if kind != "add" else None
 
 

@@ -54,6 +54,8 @@ inline const LayerSpec relu = simple(LayerType::relu);
 inline const LayerSpec tanh_layer = simple(LayerType::tanh);
 inline const LayerSpec sigmoid = simple(LayerType::sigmoid);
 inline const LayerSpec gelu = simple(LayerType::gelu);
+inline const LayerSpec silu = simple(LayerType::silu);
+inline const LayerSpec leaky_relu = simple(LayerType::leaky_relu);
 inline const LayerSpec flatten = simple(LayerType::flatten);
 
 /// `layer` that reads these and not the one before.

@@ -9,6 +9,8 @@
 
 namespace quern::reference {
 
+inline constexpr double kNegativeSlope = 0.01;  // of leaky_relu, as LayerSpec has it
+
 template <class T>
 T elementwise(LayerType type, T x) {
   switch (type) {
@@ -18,6 +20,10 @@ T elementwise(LayerType type, T x) {
       return std::tanh(x);
     case LayerType::sigmoid:
       return 1 / (1 + std::exp(-x));
+    case LayerType::silu:
+      return x / (1 + std::exp(-x));
+    case LayerType::leaky_relu:
+      return x < 0 ? static_cast<T>(kNegativeSlope) * x : x;
     default:  // gelu
       return x * (1 + std::erf(x / std::numbers::sqrt2_v<T>)) / 2;
   }
@@ -33,6 +39,12 @@ T elementwise_derivative(LayerType type, T x) {
       return 1 - y * y;
     case LayerType::sigmoid:
       return y * (1 - y);
+    case LayerType::silu: {
+      const T gate = 1 / (1 + std::exp(-x));
+      return gate + y * (1 - gate);
+    }
+    case LayerType::leaky_relu:
+      return x < 0 ? static_cast<T>(kNegativeSlope) : 1;
     default: {  // gelu
       const T density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi_v<T>);
       return (1 + std::erf(x / std::numbers::sqrt2_v<T>)) / 2 + x * density;

@@ -109,6 +109,8 @@ class InvarianceTest(training.TrainingTest):
   {type = "linear", features = 20},
   {type = "layer_norm"},
   {type = "gelu"},
+  {type = "silu"},
+  {type = "leaky_relu"},
   {type = "linear", features = 10},
 ]""")
         sets = ("train.epochs=1", "train.micro_block=7")

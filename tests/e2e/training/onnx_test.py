@@ -32,6 +32,7 @@ ALL_LAYERS = """[
   {type = "layer_norm"},
   {type = "conv2d", channels = 7, kernel = 2, stride = 2, bias = false},
   {type = "gelu"},
+  {type = "leaky_relu", negative_slope = 0.2},
   {type = "max_pool2d", size = 3, stride = 2, padding = 1, name = "most"},
   {type = "avg_pool2d", size = 2, stride = 1, padding = 1},
   {type = "tanh", name = "bend"},
@@ -43,6 +44,7 @@ ALL_LAYERS = """[
   {type = "add", inputs = ["left", "right", "left"]},
   {type = "dropout", p = 0.3},
   {type = "layer_norm"},
+  {type = "silu"},
   {type = "flatten"},
   {type = "linear", features = 10, name = "head.fc"},
 ]"""
@@ -134,7 +136,7 @@ class OnnxTest(training.TrainingTest):
                     {node.type for node in model.nodes},
                     {"Conv", "BatchNormalization", "Relu", "Add", "LayerNormalization", "Mul", "Erf",
                      "MaxPool", "AveragePool", "Tanh", "GlobalAveragePool", "Flatten", "Unsqueeze",
-                     "Sigmoid", "Gemm", "Identity"})
+                     "Sigmoid", "LeakyRelu", "Gemm", "Identity"})
             elif recipe == "pools":
                 self.assertEqual(model.nodes[3].attributes, {
                     "count_include_pad": 1, "kernel_shape": [3, 3], "pads": [1] * 4, "strides": [2, 2]})

@@ -72,7 +72,8 @@ TEST(MissingKeys, PointToTheirTable) {
   EXPECT_EQ(error_of(small_recipe("type = \"relu\"", "")),
             "r.toml:11: network.layers[1].type: missing, expected \"linear\", \"conv2d\", "
             "\"max_pool2d\", \"avg_pool2d\", \"global_avg_pool\", \"relu\", \"tanh\", \"sigmoid\", "
-            "\"gelu\", \"dropout\", \"batch_norm\", \"layer_norm\", \"flatten\", \"add\", "
+            "\"gelu\", \"silu\", \"leaky_relu\", \"dropout\", \"batch_norm\", \"layer_norm\", "
+            "\"flatten\", \"add\", "
             "\"custom\", \"basic_block\" or \"bottleneck\"");
   EXPECT_EQ(error_of(small_recipe("\"relu\"", "\"add\"")),
             "r.toml:11: network.layers[1].inputs: missing, expected array of strings");

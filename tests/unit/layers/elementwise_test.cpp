@@ -14,7 +14,7 @@ namespace quern {
 namespace {
 
 constexpr LayerType kTypes[] = {LayerType::relu, LayerType::tanh, LayerType::sigmoid,
-                                LayerType::gelu};
+                                LayerType::gelu, LayerType::silu, LayerType::leaky_relu};
 
 LayerSpec spec_of(LayerType type) {
   LayerSpec spec;
@@ -81,6 +81,26 @@ TEST(Elementwise, ReferenceDerivativesMatchDifferences) {
     }
 }
 
+// Python: torch.nn.functional.silu(torch.tensor([-3.0, -0.5, 0.0, 1.0, 4.0])), and
+// leaky_relu(..., 0.2)
+TEST(Elementwise, SiluAndLeakyReluArePyTorchs) {
+  LayerSpec leaky = spec_of(LayerType::leaky_relu);
+  leaky.negative_slope = 0.2;
+  const std::vector<std::pair<LayerSpec, std::vector<float>>> expected = {
+      {spec_of(LayerType::silu), {-0.14227763f, -0.18877034f, 0.0f, 0.73105860f, 3.92805505f}},
+      {leaky, {-0.60000002f, -0.1f, 0.0f, 1.0f, 4.0f}}};
+  for (const auto& [spec, outputs] : expected) {
+    const Activation x =
+        test::make_activation({5}, Layout::nc, 1, {-3.0f, -0.5f, 0.0f, 1.0f, 4.0f});
+    const Activation y = test::filled_activation({5}, Layout::nc, 1, 777);
+    const ExecSpace exec;
+    make_elementwise(spec, {5})->forward(exec, {}, {x, y});
+    exec.fence("test: read y");
+    const std::vector<float> values = test::values_of(y);
+    for (std::size_t i = 0; i < outputs.size(); ++i) EXPECT_NEAR(values[i], outputs[i], 1e-6);
+  }
+}
+
 // Python: torch.nn.functional.gelu(torch.tensor([-3.0, -0.5, 0.0, 1.0, 4.0]))
 TEST(Elementwise, GeluIsPyTorchsExactOne) {
   const std::vector<float> expected = {-0.00405023f, -0.15426877f, 0.0f, 0.84134471f, 3.99987364f};
@@ -118,6 +138,21 @@ TEST(Elementwise, EveryFloatInUseIsWrittenPaddingIncluded) {
     for (std::int64_t i = 0; i < y.size(); ++i) ASSERT_EQ(raw[static_cast<std::size_t>(i)], 0.5f);
     EXPECT_EQ(raw[static_cast<std::size_t>(y.size())], 777.0f) << "and nothing after them";
   }
+}
+
+TEST(Elementwise, LeakyReluWorksInPlace) {
+  const std::vector<float> inputs = test::random_values(4000, 5);
+  const std::vector<float> gradients = test::random_values(4000, 6);
+  const auto layer = make_elementwise(spec_of(LayerType::leaky_relu), {4000});
+  const Activation x = test::make_activation({4000}, Layout::nc, 1, inputs);
+  const Activation dy = test::make_activation({4000}, Layout::nc, 1, gradients);
+  const ExecSpace exec;
+  layer->forward(exec, {}, {x, x});
+  layer->backward(exec, {}, {x, x, dy, dy});
+  exec.fence("test: read x");
+  const std::vector<float> derivatives = test::values_of(dy);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    ASSERT_EQ(derivatives[i], inputs[i] < 0 ? 0.01f * gradients[i] : gradients[i]) << i;
 }
 
 TEST(Elementwise, ReluWorksInPlace) {

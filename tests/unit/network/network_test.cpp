@@ -33,8 +33,9 @@ TEST(Network, PaddedPoolsAndTheMeanOfChannels) {
 
 TEST(Network, ChainsOfLayersThatMayWorkInPlace) {
   // A layer whose backward reads its output must not be overwritten by the next one.
-  for (const LayerSpec& first : {relu, tanh_layer, sigmoid, gelu, dropout(0.5)}) {
-    for (const LayerSpec& second : {relu, tanh_layer, sigmoid, gelu, dropout(0.5)}) {
+  for (const LayerSpec& first : {relu, tanh_layer, sigmoid, gelu, silu, leaky_relu, dropout(0.5)}) {
+    for (const LayerSpec& second :
+         {relu, tanh_layer, sigmoid, gelu, silu, leaky_relu, dropout(0.5)}) {
       SCOPED_TRACE(std::string(to_string(first.type)) + " " + to_string(second.type));
       expect_same_as_layers(network_of({19, 1, 1}, {linear(18), first, second, linear(3)}));
       expect_same_as_layers(network_of({2, 3, 3}, {first, conv2d(3, 2), first, second, second}));
@@ -96,7 +97,7 @@ TEST(Network, BranchesThatMeetAgain) {
                              conv2d(5, 3, 1, 1), reading(conv2d(5, 1, 2), {"relu3"}),
                              add({"conv2d5", "conv2d6"}), relu, mean, flatten, linear(3)}));
   // What one reader might overwrite, the other still reads, and its gradient too.
-  for (const LayerSpec& layer : {relu, tanh_layer, sigmoid, gelu, dropout(0.5)}) {
+  for (const LayerSpec& layer : {relu, tanh_layer, sigmoid, gelu, silu, leaky_relu, dropout(0.5)}) {
     SCOPED_TRACE(to_string(layer.type));
     const std::string name = to_string(layer.type) + std::string("1");
     expect_same_as_layers(
