@@ -25,8 +25,8 @@
 #include "loss/loss.hpp"
 #include "network/network.hpp"
 #include "optim/optimizer.hpp"
+#include "train/data_match.hpp"
 #include "train/match_weights.hpp"
-#include "train/normalization_match.hpp"
 #include "train/weight_classes.hpp"
 
 namespace quern {

@@ -2,10 +2,25 @@
 #include "strategy/batch_rule.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "base/assert.hpp"
+#include "base/count_text.hpp"
+#include "base/error.hpp"
 
 namespace quern {
+
+namespace {
+
+[[noreturn]] void refuse_few_samples(const Layer& layer, const std::string& what, int samples) {
+  throw InputError("layer '" + layer.name() + "' takes mean and variance of each channel over " +
+                   what + ", and one has " + count_text(samples, "sample") +
+                   " (expected at least " + std::to_string(layer.traits().least_samples) +
+                   "; choose another size of the batch" +
+                   (layer.traits().in_each_block ? " or train.micro_block)" : ")"));
+}
+
+}  // namespace
 
 BatchRule batches_of(int global_batch, std::int64_t num_samples) {
   expect(global_batch >= 1 && num_samples >= 1, "at least one sample");
@@ -36,6 +51,17 @@ BatchRule evaluation_batches(const Recipe& recipe, int trained_batch, std::int64
   rule.block_samples = micro_block_size(recipe, trained_batch);
   rule.micro_batches = micro_batches;
   return rule;
+}
+
+void check_least_samples(const Network& network, int batch, int block_samples) {
+  const int rest = batch % block_samples;
+  const int fewest = rest > 0 ? rest : block_samples;
+  for (const Layer* layer : network.layers()) {
+    const LayerTraits traits = layer->traits();
+    if (batch < traits.least_samples) refuse_few_samples(*layer, "the batch", batch);
+    if (traits.in_each_block && fewest < traits.least_samples)
+      refuse_few_samples(*layer, "each micro-block", fewest);
+  }
 }
 
 }  // namespace quern

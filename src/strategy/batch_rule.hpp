@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/ceil_div.hpp"
+#include "network/network.hpp"
 #include "spec/recipe.hpp"
 #include "strategy/batch_plan.hpp"
 
@@ -45,5 +46,9 @@ BatchRule evaluation_batches(const Recipe& recipe, int trained_batch, std::int64
 /// What a global batch comes down to with so many samples: two runs over the same data are the same
 /// where this is equal. (Checkpoints hold it.)
 int full_batch_of(std::int64_t global_batch, std::int64_t num_samples);
+
+/// InputError, naming the layer, where one cannot do with a batch of `batch` samples in
+/// micro-blocks of `block_samples`, of which the last may be shorter (LayerTraits::least_samples).
+void check_least_samples(const Network& network, int batch, int block_samples);
 
 }  // namespace quern

@@ -9,7 +9,7 @@
 #include "comm/exchange.hpp"
 #include "parallel/device_stream.hpp"
 #include "parallel/make_reducer.hpp"
-#include "strategy/least_samples.hpp"
+#include "strategy/batch_rule.hpp"
 #include "strategy/sample_stream.hpp"
 #include "strategy/step_kernels.hpp"
 

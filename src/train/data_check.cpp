@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "comm/agree.hpp"
 #include "network/network.hpp"
-#include "strategy/least_samples.hpp"
+#include "strategy/batch_rule.hpp"
 #include "strategy/recipe_grid.hpp"
 #include "strategy/sample_fit.hpp"
 #include "strategy/sample_stream.hpp"

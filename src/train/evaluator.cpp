@@ -8,7 +8,7 @@
 #include "strategy/sample_stream.hpp"
 #include "strategy/step_kernels.hpp"
 #include "tensor/host_values.hpp"
-#include "train/target_variance.hpp"
+#include "train/normalization.hpp"
 
 namespace quern {
 

@@ -16,4 +16,9 @@ NormalizeSpec statistics_of(Communicator& comm, const Samples& samples);
 /// The same of the targets that come with the samples, channel by channel of `shape`.
 NormalizeSpec target_statistics_of(Communicator& comm, const Samples& samples, const Shape& shape);
 
+/// Collective. The mean over the units of a target of its variance over all samples (divided by
+/// their number), in double: the same bits on any number of ranks. 0 without targets. AgreedError
+/// where streamed samples cannot be read.
+double variance_of_targets(Communicator& comm, const Samples& samples);
+
 }  // namespace quern

@@ -13,9 +13,9 @@
 #include "io/sample_checks.hpp"
 #include "strategy/batch_rule.hpp"
 #include "tensor/host_values.hpp"
+#include "train/data_match.hpp"
 #include "train/evaluator.hpp"
 #include "train/forward_model.hpp"
-#include "train/input_match.hpp"
 #include "train/load_checkpoint.hpp"
 #include "train/prediction.hpp"
 

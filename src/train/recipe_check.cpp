@@ -11,7 +11,7 @@
 #include "device/tensor_cores.hpp"
 #include "loss/loss.hpp"
 #include "network/cut.hpp"
-#include "strategy/least_samples.hpp"
+#include "strategy/batch_rule.hpp"
 #include "strategy/model.hpp"
 #include "strategy/recipe_grid.hpp"
 #include "tensor/kernel_choice.hpp"

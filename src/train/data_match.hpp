@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Do data mean the same to a network as those that its weights were trained on?
 #pragma once
 
 #include <string>
@@ -21,5 +22,11 @@ std::vector<std::string> differing_normalizations(const LoadedCheckpoint& weight
 /// "balanced", the numbers that the recipe of `weights` has, if it has some. InputError where these
 /// do not fit the network.
 Recipe with_numbers_of(const LoadedCheckpoint& weights, Recipe recipe);
+
+/// Bytes of images enter a network divided by 255, values as they are: a network that was trained
+/// on the one seldom knows the other. A sentence where `trained` and `found` ("images" or "values")
+/// differ, else "", as where one is "". `data`: whose samples were found, "'data/test'".
+std::string input_difference(const std::string& trained, const std::string& found,
+                             const std::string& data);
 
 }  // namespace quern

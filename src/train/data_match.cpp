@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/normalization_match.hpp"
+#include "train/data_match.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -112,6 +112,17 @@ Recipe with_numbers_of(const LoadedCheckpoint& weights, Recipe recipe) {
     is_changed = true;
   }
   return is_changed ? parse_recipe(to_toml(recipe), weights.path().string()) : recipe;
+}
+
+std::string input_difference(const std::string& trained, const std::string& found,
+                             const std::string& data) {
+  if (trained.empty() || found.empty() || trained == found) return "";
+  if (trained == "images") {
+    return "the network was trained on bytes, which it read divided by 255, but " + data +
+           " holds values, which it reads as they are";
+  }
+  return "the network was trained on values, which it read as they are, but " + data +
+         " holds bytes, which it reads divided by 255";
 }
 
 }  // namespace quern
