@@ -209,6 +209,34 @@ class SubmitTest(SubmitCase):
         os.umask(umask)
         self.assertEqual({path.stat().st_mode & 0o777 for path in job.iterdir()}, {0o666 & ~umask})
 
+    def test_an_sbatch_that_says_more_than_the_id(self):
+        """Some sites put a program of theirs in its place."""
+        banner = 'echo "-----"; echo "  Welcome to 3 clusters"; echo "--> Verifying (1)... OK"; echo "12 hours"\n'
+        self.program("sbatch", f'#!/bin/sh\n{banner}echo x >>"$SEEN/ids"\necho "4$(wc -l <"$SEEN/ids");main"\n')
+        done = self.submit("generic", "chain", "RECIPE=mlp.toml", "RUN_DIR=run", "COUNT=2")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        job = self.folder / "run" / "job"
+        self.assertEqual([line.split()[1:3] for line in (job / "jobs.txt").read_text().splitlines()],
+                         [["41", "chain-1"], ["42", "chain-2"]])
+        self.assertTrue((job / "chain-2-42.sbatch").exists())
+        self.assertIn("stop all:    scancel 41 42\n", done.stdout)
+        self.program("sbatch", f"#!/bin/sh\n{banner}")
+        done = self.submit("generic", "train", "RECIPE=mlp.toml", "RUN_DIR=other")
+        self.assertEqual(done.returncode, 2)
+        for text in ("Welcome to 3 clusters", "12 hours", "no line with a job id alone", "may be in the queue"):
+            self.assertIn(text, done.stderr)
+        self.program("sbatch", '#!/bin/sh\necho "--> no such project"\nexit 1\n')
+        done = self.submit("generic", "train", "RECIPE=mlp.toml", "RUN_DIR=third")
+        self.assertIn("--> no such project\nsubmit: error: Slurm refused the job", done.stderr)
+
+    def test_the_id_is_kept_first(self):
+        """Where the disk is full just after sbatch."""
+        self.program("sbatch", '#!/bin/sh\nmkdir "$SEEN/run/job/submitted.txt" "$SEEN/run/job/train-42.sbatch"\necho 42\n')
+        done = self.submit(*TRAIN)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("scancel 42", done.stderr)
+        self.assertIn(" 42 train ", (self.folder / "run" / "job" / "jobs.txt").read_text())
+
     def test_a_job_that_starts_meanwhile_reads_whole_files(self):
         """Jobs of the run may be starting: what is kept changes at once, and only if it is another text."""
         values = ("generic", "chain", "RECIPE=mlp.toml", "RUN_DIR=run", "COUNT=3")

@@ -97,25 +97,39 @@ job() {
   esac
 }
 
+# id_in TEXT, of sbatch --parsable: ID or ID;CLUSTER. Some sites put a program in its place that says more before.
+id_in() {
+  local line found=""
+  while IFS= read -r line; do
+    [[ ! $line =~ ^([0-9]+)(;[^ ]*)?$ ]] || found="${BASH_REMATCH[1]}"
+  done <<<"$1"
+  [[ -n $found ]] && printf '%s\n' "$found"
+}
+
 queue() {
-  local name="$1" dependency="$2" folder="${value[HOME_DIR]}" options=(--parsable) id
+  local name="$1" dependency="$2" folder="${value[HOME_DIR]}" options=(--parsable) id said
   [[ -z $dependency ]] || options+=("--dependency=$dependency" --kill-on-invalid-dep=yes)
   # All of it has to be there before sbatch: the job may start at once.
   remember "$folder" "$name"
   keep "$folder" "$name" "$3"
   [[ -z ${value[MAX_RESTARTS]:-} ]] || try_again "$folder" # of those that train
   remove_stop "$folder"
-  id="$(cleanly sbatch "${options[@]}" "$folder/job/$name.sbatch")" || {
+  said="$(cleanly sbatch "${options[@]}" "$folder/job/$name.sbatch")" || {
+    [[ -z $said ]] || printf '%s\n' "$said" >&2
     put_back
     fail "Slurm refused the job $name (the reason is above); the files of $folder are as before"
   }
   forget
-  id="${id%%;*}"
+  id="$(id_in "$said")" || {
+    [[ -z $said ]] || printf '%s\n' "$said" >&2
+    fail "sbatch ended well, and what it printed${said:+ (above)} has no line with a job id alone; $name may be in the \
+queue: squeue -u $(id -un)"
+  }
   job_id[$name]="$id"
   queued+=("$id")
-  keep_of_job "$folder" "$name" "$id"
+  record_job "$id" "$name" "$folder" # first: what it says no other file does
   printf '%s %s %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$id" "$command_line" >>"$folder/job/submitted.txt"
-  record_job "$id" "$name" "$folder"
+  keep_of_job "$folder" "$name" "$id"
   describe_job "$name" "$id" "$dependency"
 }
 
