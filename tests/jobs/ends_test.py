@@ -51,6 +51,18 @@ class EndsTest(unittest.TestCase):
         write = "" if wrote is None else f"wrote {name(wrote)};"
         return self.run_script(f"{write} ended_because='{because}'; end_run {status}")
 
+    def test_a_job_notes_itself_where_nobody_has(self):
+        jobs = self.run_dir / "job" / "jobs.txt"
+        note = f'source "$1/record.sh"; note_this_job 7 train "{self.run_dir}"'
+        for before, noted in (("", True), ("2026-01-01T00:00:00Z 17 train /x\n", True),
+                              ("2026-01-01T00:00:00Z 7 train /x\n", False)):
+            jobs.write_text(before)
+            self.assertEqual(self.run_script(f"{note}; {note}"), (0, ""))
+            self.assertRegex(jobs.read_text(), f"^{before}" + (f"\\S+Z 7 train {self.run_dir}\n$" if noted else "$"))
+        jobs.unlink()
+        self.run_script(f"export QUERN_IN_PLACE=x; {note}")
+        self.assertFalse(jobs.exists())
+
     def test_starts_without_progress_are_counted_in_a_row(self):
         for count in "1234":
             self.assertNotIn("no progress", self.end(137, because="hung")[1])

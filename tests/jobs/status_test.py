@@ -292,6 +292,13 @@ class StatusTest(LocalCase):
                               check=True)
         self.assertIn("no Slurm on this machine", done.stdout)
 
+    def test_jobs_that_note_themselves(self):
+        """The first job of a chain may start before jobs/submit has noted it; they stay one submission."""
+        noted = [f"2026-01-01T00:00:0{second}Z {job} chain-{job} {self.folder}/run\n"
+                 for second, job in ((2, 7), (1, 7), (1, 8), (3, 8))]
+        self.write("run/job/jobs.txt", "".join(noted))
+        self.assertEqual([job["id"] for job in self.facts_of("run")["jobs"]], ["7", "8"])
+
     def test_half_written_and_hostile_files(self):
         good = '{"kind":"epoch","epoch":2,"step":20,"loss":0.5,"time_s":1.0}\n{"kind":"step","step":25,"time_s":1.5}\n'
         bad = [b"", b"\0" * 100, b"\xff\xfe{\n", b"[1,2]\n", b"[" * 100000 + b"\n", b"null\n", b'{"kind":"step"',

@@ -84,6 +84,19 @@ class CommandsTest(cluster.JobTest):
         self.assertFalse((self.folder / "run" / "STOP").exists())
         self.assertEqual(self.facts_of("run")["state"], "cancelled")
 
+    def test_a_script_that_was_given_to_sbatch(self):
+        """As soon as it runs, the commands know of it."""
+        first, = self.start("hand", "SBATCH=--begin=now+1hour")
+        self.command("stop", "--now", "hand")
+        second = self.cluster.run("sbatch", "--parsable", "--begin=now", "hand/job/train.sbatch", cwd=self.folder).strip()
+        self.wait_for_checkpoint(second, "hand", after=5)
+        facts = self.facts_of("hand")
+        self.assertEqual((facts["state"], [one["id"] for one in facts["jobs"]]), ("running", [second]), first)
+        refused = self.submit("generic", "train", "RECIPE=long.toml", "RUN_DIR=hand", check=False)
+        self.assertIn(f"job {second} (train) is queued or running", refused.stderr)
+        self.assertIn(f"job {second}: train writes a checkpoint and ends", self.command("stop", "hand"))
+        self.assertEqual(self.cluster.wait(second, LIMIT_S), ("FAILED", 85))
+
     def test_stop_of_a_chain_and_a_sweep(self):
         """What waits leaves the queue; what runs saves."""
         first, second = self.start("chain", "COUNT=2", template="chain")

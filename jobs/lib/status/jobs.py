@@ -20,7 +20,9 @@ def jobs_of(folder):
     for line in files.read(os.path.join(folder, "job", "jobs.txt"), end=True).split("\n"):
         words = line.split(" ", 3)
         if len(words) == 4 and TIME.match(words[0]) and is_id(words[1]) and words[3].startswith("/"):
-            found[words[1]] = Job(words[1], files.printable(words[2]), words[3], words[0])
+            # A job that starts at once notes itself, too, and a little later.
+            if words[1] not in found or words[0] < found[words[1]].time:
+                found[words[1]] = Job(words[1], files.printable(words[2]), words[3], words[0])
     for line in files.read(os.path.join(folder, "job", "submitted.txt"), end=True).split("\n"):
         words = line.split(" ", 2)
         if len(words) == 3 and TIME.match(words[0]) and is_id(words[1]) and words[1] not in found:
