@@ -55,6 +55,17 @@ class AskedTest(SubmitCase):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "jobs.txt").write_text("".join(f"2026-01-01T00:00:00Z {job} {self.folder}/run\n" for job in jobs))
 
+    def test_the_type_of_mpi(self):
+        """As Slurm 22.05 and older ones list them."""
+        for listed, known in ((r"MPI plugin types are...\n\tnone\n\tpmi2\n\tcray_shasta", "cray_shasta none pmi2"),
+                              (r"srun: MPI types are...\nsrun: none\nsrun: pmi2", "none pmi2"),
+                              (r"MPI plugin types are...\n\tnone\n\tpmix\nspecific pmix plugin versions available: pmix_v4", ""),
+                              (r"srun: fatal: Could not establish a configuration source", "")):
+            self.program("srun", f"#!/bin/sh\n[ $1 = --mpi=list ] && printf '{listed}\\n' >&2\n")
+            said = self.submit("-n", *CHAIN).stderr
+            self.assertEqual(said.count(f"srun knows {known} here"), 1 if known else 0, said)
+            self.assertEqual("srun knows" in said, known != "", said)
+
     def test_a_run_that_is_queued_or_running(self):
         self.accepted(*TRAIN)
         for state in ("PENDING", "RUNNING"):

@@ -14,7 +14,9 @@ PRELUDE = """
 set -u
 for part in environment broadcast requeue nodes run; do source "$1/$part.sh"; done
 run_dir="$2" max_restarts=20 retries="$3" may_requeue=no ended_because="" stop_asked=no
-SLURM_JOB_ID=7 SLURM_RESTART_COUNT=2
+SLURM_JOB_ID=7 SLURM_RESTART_COUNT=2 launch=(srun)
+timeout() { shift; "$@"; }
+srun() { :; }
 start_checkpoints="$(checkpoints_of "$run_dir")"
 wrote() { # a checkpoint appears at once, whole
   printf 'new' >"$run_dir/checkpoints/$1.tmp.node1.7" && mv "$run_dir/checkpoints/$1.tmp.node1.7" "$run_dir/checkpoints/$1"
@@ -159,6 +161,21 @@ class EndsTest(unittest.TestCase):
         for write, tries in (("", 3), (f"wrote {name(60)};", 1)):
             said = self.run_script(f"fails() {{ echo a try; {write} return 7; }}; try_here fails; exit 0")[1]
             self.assertEqual(said.count("a try"), tries, said)
+
+    def test_options_that_srun_never_takes(self):
+        for error, status, tries in (("srun: error: Invalid MPI type 'nosuch', --mpi=list for acceptable types", 2, 1),
+                                     ("srun: unrecognized option '--nosuch'", 2, 1),
+                                     ("srun: error: Unable to create step: More processors requested than permitted", 2, 1),
+                                     ("srun: fatal: A and B are mutually exclusive", 2, 1),
+                                     ("srun: error: Unable to create step: Socket timed out", 1, 3)):
+            with self.subTest(error):
+                said = self.run_script(f"""srun() {{ echo "{error}" >&2; return 1; }}
+                    has_progressed() {{ false; }}
+                    fails() {{ echo a try; return 1; }}; launch=(srun --mpi=nosuch); try_here fails; echo then $?""")[1]
+                self.assertEqual(said.count("a try"), tries, said)
+                self.assertIn(f"then {status}\n", said)
+                self.assertEqual(f"no step ever starts here ({error}): srun is called as srun --mpi=nosuch (SRUN=" in said,
+                                 status == 2, said)
 
     def test_resume_is_for_the_first_attempt_in_an_allocation(self):
         (self.run_dir / "recipe.toml").write_text("of an earlier run")

@@ -237,6 +237,18 @@ class RequeueTest(cluster.JobTest):
         self.assertEqual(self.cluster.wait(refuses), ("FAILED", 2))
         self.assertEqual(self.cluster.facts(refuses)["Restarts"], "0")
 
+    def test_a_launch_that_slurm_never_starts(self):
+        (self.folder / "wrong.env").write_text("LIMIT=*:* 1-9 UNLIMITED\nSRUN=--mpi=nosuch\n")
+        done = self.submit("./wrong.env", "train", "RECIPE=toy.toml", "RUN_DIR=never", "TIME=10")
+        self.assertRegex(done.stderr, r"SRUN=--mpi=nosuch of .*/wrong.env: srun knows .*\bnone\b.* here")
+        job = done.stdout.split("\njob ", 1)[1].split(":")[0]
+        self.assertEqual(self.cluster.wait(job), ("FAILED", 2), self.log("never"))
+        self.assertEqual(self.cluster.facts(job)["Restarts"], "0")
+        self.assertIn("no step ever starts here (srun: error: ", self.log("never"))
+        self.assertIn("Invalid MPI type", self.log("never"))
+        self.assertNotIn("once more", self.log("never"))
+        self.assertNotIn("srun knows", self.submit("-n", "generic", "train", "RECIPE=toy.toml", "RUN_DIR=other").stderr)
+
     def test_a_new_checkpoint_begins_the_count_of_failures_anew(self):
         """Three starts that get on before they fail, then those that do not."""
         failing = self.fake("gets-on", "case $* in *--check-recipe*) ;; train*)\n"

@@ -39,12 +39,19 @@ begin_run() {
   fi
 }
 
+# What srun says of options that it will refuse each time; a program that does nothing shows it.
+reason_not_to_launch() {
+  [[ ${QUERN_IN_PLACE_HOW:-} != local ]] || return 0
+  timeout 60 "${launch[@]}" true 2>&1 |
+    grep -m 1 -E 'Invalid MPI type|unrecognized option|More processors requested than permitted|mutually exclusive'
+}
+
 has_progressed() { has_new_checkpoint "$run_dir" "$start_checkpoints"; }
 
 # try_here FUNCTION...: runs it, up to three times in this allocation while its step fails at once. A lost daemon of
 # Slurm leaves behind what hinders the next step of its number on that node, and each start of a job counts from 0.
 try_here() {
-  local status begin attempt
+  local status begin attempt reason
   for attempt in 1 2 3; do
     begin=$SECONDS
     status=0
@@ -52,6 +59,11 @@ try_here() {
     if ((attempt == 3)) || ! is_failure "$status" || is_untimely_stop "$status" || [[ -n $ended_because$bad_nodes ]] ||
       ((SECONDS - begin >= 60)) || has_progressed; then
       return "$status"
+    fi
+    reason="$(reason_not_to_launch)"
+    if [[ -n $reason ]]; then
+      say "no step ever starts here ($reason): srun is called as $(printf '%s ' "${launch[@]}")(SRUN= of the site's file)"
+      return 2
     fi
     say "exit status $status after $((SECONDS - begin)) s: once more in the same allocation"
   done

@@ -114,6 +114,19 @@ check_after() {
   done
 }
 
+# check_mpi_type: that of srun --mpi= in the site's SRUN.
+check_mpi_type() {
+  local type known
+  [[ $place != local && " ${value[SRUN]:-}" =~ \ --mpi=([A-Za-z0-9_]+) ]] || return 0
+  type="${BASH_REMATCH[1]}"
+  command -v srun >/dev/null && first_time "srun --mpi=$type" || return 0
+  # A line each, behind tabs or "srun: "; of some the versions, in one line.
+  known="$(cleanly timeout 20 srun --mpi=list 2>&1 | tr -s '[:blank:],:' '\n' | grep -E '^(none|openmpi|pmi[a-z0-9_]*|cray_[a-z]+)$' | sort -u | paste -sd' ')" || known=""
+  [[ " $known " != *" none "* || " $known " == *" $type "* ]] ||
+    warn "SRUN=--mpi=$type of ${site[FILE]}: srun knows $known here, and would start no rank (a copy of the file with \
+another SRUN is a site of your own)"
+}
+
 # check_array_size TRIALS TASKS: against the limit of the Slurm that is here.
 check_array_size() {
   local limit

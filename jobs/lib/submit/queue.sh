@@ -79,6 +79,7 @@ job() {
   dependency="$(merged_dependency "$dependency")"
   check_after
   check_association
+  check_mpi_type
   check_other_jobs "$dependency"
   text="$(render "$file")"
   case "$pass" in
