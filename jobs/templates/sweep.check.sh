@@ -17,6 +17,9 @@ check_template() {
   ((per == 1 || ranks / per <= value[RANKS])) ||
     fail "TRIALS_PER_JOB=$per: a packed trial stays on one node (NODES x RANKS / TRIALS_PER_JOB = \
 $((ranks / per)), RANKS = ${value[RANKS]})"
+  ((per == 1 || value[RANKS] % (ranks / per) == 0)) ||
+    fail "TRIALS_PER_JOB=$per: each trial has $((ranks / per)) ranks (NODES x RANKS / TRIALS_PER_JOB) and stays on one \
+node, of which RANKS=${value[RANKS]} takes no whole number: $(fitting_shares "$count") would fit"
   tasks=$(((count + per - 1) / per))
   [[ -z ${site[MAX_ARRAY]} ]] || ((tasks <= site[MAX_ARRAY])) ||
     fail "$count trials make $tasks tasks: ${site[NAME]} takes at most ${site[MAX_ARRAY]} (raise TRIALS_PER_JOB)"
@@ -28,6 +31,16 @@ $((ranks / per)), RANKS = ${value[RANKS]})"
   fi
   value[ARRAY]="$sweep_tasks%${value[MAX_PARALLEL]}"
   [[ ${value[FINISHED]} == skip ]] || files_of_template=("${finished_trials[@]}")
+}
+
+# fitting_shares TRIALS: the values of TRIALS_PER_JOB with which packed trials fill the nodes.
+fitting_shares() {
+  local -i per ranks="${value[TOTAL_RANKS]}"
+  local fitting=()
+  for ((per = 1; per <= ranks && per <= $1; per += 1)); do
+    ((ranks % per > 0 || per > 1 && value[RANKS] % (ranks / per) > 0)) || fitting+=("$per")
+  done
+  printf '%s\n' "${fitting[*]}"
 }
 
 # read_grid FILE [strict]: its trials, in the array trials; single blanks between the settings of each.

@@ -345,6 +345,12 @@ class SubmitTest(SubmitCase):
         common = ["generic", "sweep", "RECIPE=mlp.toml", "RUN_DIR=run"]
         self.assert_refused([*common, "GRID=grid", "TRIALS_PER_JOB=3", "RANKS=3"], "only 2 trials")
         self.assert_refused([*common, "GRID=grid", "TRIALS_PER_JOB=2", "RANKS=3"], "shared out equally")
+        (self.folder / "six").write_text("seed=1\n" * 6)
+        for nodes, ranks, per, fitting in ((2, 3, 3, "1 2 6"), (3, 4, 4, "1 3 6"), (2, 6, 3, "1 2 4 6")):
+            self.assert_refused([*common, "GRID=six", f"NODES={nodes}", f"RANKS={ranks}", f"TRIALS_PER_JOB={per}"],
+                                f"TRIALS_PER_JOB={per}: each trial has {nodes * ranks // per} ranks", f": {fitting} would fit")
+            for share in fitting.split():
+                self.filled(*common, "GRID=six", f"NODES={nodes}", f"RANKS={ranks}", f"TRIALS_PER_JOB={share}")
         (self.folder / "bad").write_text("optimizer.lr = 1\n")
         self.assert_refused([*common, "GRID=bad"], "bad:1", "key.path=value")
         (self.folder / "bad").write_text("# nothing\n")
