@@ -92,6 +92,25 @@ class SubmissionTest(cluster.JobTest):
         for rank in range(2):
             self.assertIn(f"rank {rank}: 0,1\n", log)
 
+    def test_here_whatever_the_allocation_was_asked_with(self):
+        """Each rank sees all devices of its node, though the shell has variables of salloc that bind them."""
+        (self.folder / "gres.env").write_text(SITE)
+        program = self.folder / "seer"
+        program.write_text(f'#!/bin/sh\n[ $1 != train ] || echo "rank $SLURM_PROCID: $CUDA_VISIBLE_DEVICES"\nexec {PROGRAM} "$@"\n')
+        program.chmod(0o755)
+        for number, options in enumerate((
+                ["--gpus=2", "--ntasks-per-gpu=1"], ["-n2", "--gpus-per-task=1"], ["-n2", "--gpus=2", "--gpu-bind=single:1"],
+                ["-n2", "--gpus=2", "--cpus-per-gpu=1"], ["-n2", "--gres=gpu:2"], ["-n4", "-N2", "--gpus=4"],
+                ["-n2", "--gpus=2", "--mem-per-gpu=200"])):
+            with self.subTest(options):
+                done = self.cluster.run("salloc", "-N1", "-t5", *options, SUBMIT, "--here", "./gres.env", "train",
+                                        "RECIPE=toy.toml", f"RUN_DIR=here-{number}", "RANKS=2", f"QUERN={program}",
+                                        "SET=checkpoint.every_steps=0", cwd=self.folder, check=False)
+                said = done.stdout + done.stderr
+                self.assertEqual(done.returncode, 0, said)
+                for rank in range(2):
+                    self.assertIn(f"rank {rank}: 0,1\n", said)
+
 
 if __name__ == "__main__":
     cluster.main()

@@ -225,7 +225,10 @@ in_place_environment() {
 }
 in_place_dropped=(-u SLURM_CPU_BIND -u SLURM_CPU_BIND_LIST -u SLURM_CPU_BIND_TYPE -u SLURM_CPU_BIND_VERBOSE
   -u SLURM_NTASKS -u SLURM_NPROCS -u SLURM_STEP_ID -u SLURM_STEPID -u SLURM_PROCID -u SLURM_LOCALID
-  -u SLURM_DISTRIBUTION)
+  -u SLURM_DISTRIBUTION -u SLURM_NTASKS_PER_SOCKET -u SLURM_NTASKS_PER_CORE
+  # What salloc was asked with: each step gets all devices of its nodes, and all of them stay visible.
+  -u SLURM_GPUS -u SLURM_GPUS_PER_NODE -u SLURM_GPUS_PER_TASK -u SLURM_GPUS_PER_SOCKET -u SLURM_NTASKS_PER_GPU
+  -u SLURM_CPUS_PER_GPU -u SLURM_GPU_BIND -u SLURM_TRES_BIND -u SLURM_TRES_PER_TASK -u SLURM_GRES)
 
 # Whatever ran in place decides the exit status.
 end_in_place() {
