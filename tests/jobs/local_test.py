@@ -30,6 +30,33 @@ class LocalTest(LocalCase):
                        capture_output=True)
         self.assertEqual(self.hash("run"), self.hash("alone"))
 
+    def test_setup_lines_that_fail(self):
+        """They are named at submission and in the log. A shell that has no `module` gets it where the centre has one."""
+        (self.folder / "mine.env").write_text(
+            "LIMIT=*:* 1-1 UNLIMITED\nSCHEDULER=none\nSETUP=module load nosuch\nSETUP=[[ -n $NONE ]] && export X=1\n"
+            "SETUP=source ./settings; export Y=2 # no other failure\n")
+        (self.folder / "settings").write_text("false\ntrue\n")
+        values = ("./mine.env", "train", "RECIPE=toy.toml", "PREFLIGHT=no")
+        nowhere = {"LMOD_PKG": "", "MODULESHOME": ""}
+        done = self.submit(*values, "RUN_DIR=without", **nowhere)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.count("warning"), 1, done.stderr)
+        for text in ("SETUP of ", "/mine.env, here: ", "module: command not found", "SETUP line failed: module load nosuch ("):
+            self.assertIn(text, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^\[job local-\d+\] SETUP line failed: module load nosuch$")
+        self.assertEqual(done.stdout.count("SETUP line failed"), 1, done.stdout)
+        (self.folder / "init").mkdir()
+        (self.folder / "init" / "bash").write_text('module() { echo "loading $2" >&2; [[ $2 != nosuch ]]; }\n')
+        done = self.submit(*values, "RUN_DIR=with", **nowhere | {"MODULESHOME": str(self.folder)})
+        self.assertIn("here: loading nosuch; SETUP line failed: module load nosuch (", done.stderr)
+        self.assertIn("SETUP line failed: module load nosuch\n", done.stdout)
+        file = self.folder / "mine.env"
+        file.write_text(file.read_text().replace("nosuch", "gcc"))
+        done = self.submit(*values, "RUN_DIR=good", **nowhere | {"MODULESHOME": str(self.folder)})
+        self.assertEqual(done.stderr, "")
+        self.assertIn("loading gcc\n", done.stdout)
+        self.assertNotIn("SETUP line failed", done.stdout)
+
     def test_signals_and_restarts_in_place(self):
         process = self.begin("train", "RECIPE=long.toml", "RUN_DIR=run", "RANKS=2", "MAX_RESTARTS=1", "PREFLIGHT=no")
         self.wait_for_checkpoint(process, "run")

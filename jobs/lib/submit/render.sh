@@ -53,6 +53,12 @@ included() {
   sed -e '/^# shellcheck shell=/d' -e '/^# SPDX-License-Identifier/d' "$file"
 }
 
+setup_lines() {
+  [[ -n ${value[SETUP]} ]] || return 0
+  included setup.sh
+  printf '%s\n' "${value[SETUP]}" "trap - ERR"
+}
+
 render() {
   local line
   while IFS= read -r line || [[ -n $line ]]; do
@@ -68,7 +74,7 @@ render() {
         printf '# Filled by: %s\n# at %s, for site %s; quern: %s\n' "$command_line" \
           "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "${site[NAME]}" "$quern_version"
         ;;
-      "@SETUP@") [[ -z ${value[SETUP]} ]] || printf '%s\n' "${value[SETUP]}" ;;
+      "@SETUP@") setup_lines ;;
       "#"*) filled_line "$line" raw ;;
       *) filled_line "$line" quoted ;;
     esac
