@@ -116,7 +116,11 @@ class StatusTest(LocalCase):
         self.assertEqual(facts["best"]["value"], facts["trials"][2]["loss"])
         self.assertLess(facts["trials"][2]["loss"], facts["trials"][0]["loss"])
         text = self.status("sweep")
-        self.assertIn("sweep: ended, 2 of 3 trials done", text)
+        self.assertIn("sweep: ended, 2 of 3 trials done, 1 gave up\n", text)
+        log = facts["trials"][1]["log"]
+        self.assertTrue(log.endswith("_1.out"), log)
+        self.assertRegex(text, rf"(?m)^  trial 1 gave up: exit status 93 of job \S+; its log says why, log {log}$")
+        self.assertEqual(facts["log"], log)
         self.assertRegex(text, r"(?m)^  2\* +done +40/40 +0\.\d+ .* optimizer\.lr=1e-2 seed=5$")
         self.assertIn("* best: trial 2, loss 0.", text)
         # An accuracy on test data counts more than a loss, and a trial without one less than any. What gave up is
@@ -125,6 +129,29 @@ class StatusTest(LocalCase):
             with open(self.folder / "sweep" / f"trial-{trial}" / "metrics.jsonl", "a") as metrics:
                 metrics.write(f'{{"kind":"eval","epoch":4,"step":40,"loss":3,"accuracy":{accuracy}}}\n')
         self.assertEqual(self.facts_of("sweep")["best"], {"trial": 0, "by": "test accuracy", "value": 0.25})
+
+    def test_a_sweep_of_many_trials(self):
+        """Those that did not end well are counted and listed, of the others as many as fit."""
+        self.write("sweep/job/grid.txt", "".join(f"seed={seed}\n" for seed in range(1000)))
+        self.write("sweep/job/sweep.sbatch", "trials_per_job=1\n")
+        self.write("sweep/job/jobs.txt", f"2026-01-01T00:00:00Z 7 sweep {self.folder}/sweep\n")
+        for trial in range(900):
+            self.write(f"sweep/trial-{trial}/DONE", "")
+        for number in (20, 21):
+            (self.folder / "sweep" / f"trial-{number}" / "DONE").unlink()
+            self.write(f"sweep/log/sweep-7_{number}.out", "killed\n")
+        self.write("sweep/log/sweep-7_899.out", "done\n")
+        self.program("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1\n")
+        self.program("sacct", "for n in 20 21; do echo \"7_$n|FAILED|137:0|s|00:10|01:00|node1\"; done\n"
+                              "echo '7_[900-999%4]|CANCELLED by 0|0:0|Unknown|00:00|10:00|None assigned'\n")
+        text = self.status("sweep")
+        self.assertIn("/sweep: ended, 898 of 1000 trials done, 2 failed, 100 cancelled\n", text)
+        self.assertEqual(sum(" seed=" in line for line in text.splitlines()), 40)
+        for part in ("seed=20\n", "seed=21\n", "  and 960 more: 62 cancelled, 898 done (--json has them all)\n",
+                     f"  trial 20 failed: exit status 137, log {self.folder}/sweep/log/sweep-7_20.out\n",
+                     f"  log {self.folder}/sweep/log/sweep-7_20.out\n    | killed"):
+            self.assertIn(part, text)
+        self.assertEqual(len(self.facts_of("sweep")["trials"]), 1000)
 
     def test_a_sweep_in_place_that_is_continued(self):
         """Its tasks are those of the trials that were left; the first that has not ended runs."""

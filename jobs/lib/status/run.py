@@ -125,7 +125,11 @@ class Run:
 
     def log(self):
         """The log that tells most: of a job that runs, else of the first that failed, else of the last one. A chain is
-        one run: of it the last job that had something to do."""
+        one run: of it the last job that had something to do. Of a sweep that of the first trial that failed."""
+        if self.trials is not None and not self.live(RUNNING):
+            for trial, _ in sweep.unsuccessful(self.trials):
+                if trial["log"]:
+                    return trial["log"]
         ranked = []
         for place, (job, tasks) in enumerate(self.jobs):
             logs = jobs.logs_of(job)

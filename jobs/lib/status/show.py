@@ -6,9 +6,12 @@ import os
 import re
 import time
 
-from . import files
+from . import files, sweep
 
 PREFIX = os.environ.get("QUERN_JOBS_PREFIX", "jobs/")  # installed, the commands are quern-status and so on
+BAD_ENDS = ("failed", "gave up", "cancelled", "stopped")  # of trials
+MOST_TRIALS = 40  # in a table
+MOST_REASONS = 5
 UNKNOWN = (None, "", "N/A", "Unknown", "INVALID")
 
 
@@ -66,8 +69,9 @@ def measures(test):
 def summary(run):
     training = run.training
     if run.trials is not None:
-        done = sum(trial["state"] == "done" for trial in run.trials)
-        return ", {} of {} trials done".format(done, len(run.trials))
+        counts = collections.Counter(trial["state"] for trial in run.trials)
+        return ", {} of {} trials done".format(counts["done"], len(run.trials)) + "".join(
+            ", {} {}".format(counts[state], state) for state in BAD_ENDS if counts[state])
     if run.points:
         return ", {} of {} points measured".format(sum(point["measured"] for point in run.points), len(run.points))
     if training and training.gave_up and not training.done:
@@ -142,11 +146,23 @@ def training_lines(run):
     return found
 
 
+def shown_trials(run):
+    """All, or of many those that somebody may want to see: the best one, what did not end well, what runs."""
+    def rank(trial):
+        if run.best and run.best["trial"] == trial["trial"]:
+            return 0
+        return 1 if trial["state"] in BAD_ENDS else 2 if trial["state"] == "running" else 3 if trial["state"] != "done" else 4
+    if len(run.trials) <= MOST_TRIALS:
+        return run.trials
+    return sorted(sorted(run.trials, key=rank)[:MOST_TRIALS], key=lambda trial: trial["trial"])
+
+
 def trial_lines(run):
     rows = []
     targets = any((trial["test"] or {}).get("rmse") is not None for trial in run.trials)
     measure = "rmse" if targets else "accuracy"
-    for trial in run.trials:
+    shown = shown_trials(run)
+    for trial in shown:
         training, test = trial["training"], trial["test"] or {}
         step = "-" if training.step is None else str(training.step)
         if training.step is not None and training.steps:
@@ -156,6 +172,18 @@ def trial_lines(run):
                      trial["state"], step, figure(trial["loss"]), figure(test.get("loss")),
                      figure(test.get(measure), measure == "accuracy"), left, trial["settings"]])
     lines = table(["trial", "state", "step", "loss", "test loss", "test " + measure, "left", "settings"], rows)
+    if len(shown) < len(run.trials):
+        counts = collections.Counter(trial["state"] for trial in run.trials)
+        counts.subtract(trial["state"] for trial in shown)
+        lines.append("and {} more: {} (--json has them all)".format(len(run.trials) - len(shown), ", ".join(
+            "{} {}".format(count, state) for state, count in sorted(counts.items()) if count)))
+    bad = sweep.unsuccessful(run.trials)
+    for trial, reason in bad[:MOST_REASONS]:
+        lines.append("trial {} {}{}{}".format(
+            trial["trial"], trial["state"], ": " + reason if reason else "",
+            ", log {}".format(files.printable(trial["log"])) if trial["log"] else ""))
+    if len(bad) > MOST_REASONS:
+        lines.append("and {} more trials that gave up or failed".format(len(bad) - MOST_REASONS))
     if run.best:
         value = figure(run.best["value"], run.best["by"].endswith("accuracy"))
         lines.append("* best: trial {}, {} {}".format(run.best["trial"], run.best["by"], value))

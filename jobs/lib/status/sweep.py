@@ -26,14 +26,15 @@ def trials(run, now=None):
     found = []
     for number in sorted(numbers):
         folder = run.path("trial-{}".format(number))
-        log = logs.get(number // per_task) if per_task == 1 else None  # those that are packed share it
-        training = Training(folder, [log] if log else [], now)
+        log = logs.get(number // per_task)
+        training = Training(folder, [log] if log and per_task == 1 else [], now)  # those that are packed share it
         kept = files.last_lines(os.path.join(folder, "job", "trial"), 1)
-        state = state_of(training, tasks.get(number // per_task))
+        task = tasks.get(number // per_task)
+        state = state_of(training, task)
         found.append({"trial": number, "state": state, "folder": folder, "training": training,
                       "settings": kept[0] if kept else grid[number] if number < len(grid) else "",
                       "seconds_left": training.seconds_left() if state == "running" else None,
-                      "log": log})
+                      "log": log, "exit": task.exit if task and per_task == 1 else None})
         found[-1].update((key, value) for key, value in training.as_dict().items() if key not in ("stop", "done"))
     return found
 
@@ -47,9 +48,8 @@ def newest_tasks(run):
         for number, path in jobs.logs_of(job):
             logs[number] = path
         for task in listed:
-            number = task.id.partition("_")[2]
-            if number.isdigit():
-                tasks[int(number)] = task
+            for number in numbers_of(task.id.partition("_")[2].strip("[]").partition("%")[0]):
+                tasks[number] = task
         if not job.id.isdigit() and listed and listed[0].state == "RUNNING":
             # One task after the other: the one that runs is the first that has not ended.
             ended = {int(task.id.partition("_")[2]) for task in listed[1:]}
@@ -61,8 +61,13 @@ def newest_tasks(run):
 def tasks_of(script):
     """The numbers of the array's tasks: those of "#SBATCH --array=0,3-5%4"."""
     array = re.search(r"^#SBATCH --array=([\d,-]{1,100000})(%|$)", script, re.MULTILINE)
+    return numbers_of(array.group(1)) if array else []
+
+
+def numbers_of(ranges):
+    """Of "0,3-5"; none of what is no such text."""
     numbers = []
-    for text in array.group(1).split(",") if array else []:
+    for text in ranges.split(","):
         first, _, last = text.partition("-")
         if first.isdigit() and (last or first).isdigit():
             numbers.extend(range(int(first), min(int(last or first), int(first) + 1000000) + 1))
@@ -84,6 +89,12 @@ def state_of(training, task):
     if task and task.state != "COMPLETED":
         return "stopped" if task.exit == 85 else "cancelled" if task.state == "CANCELLED" else "failed"
     return "ended" if training.exists else "not started"
+
+
+def unsuccessful(listed):
+    """Those that somebody should look at, each with the reason as far as it is known."""
+    return [(trial, trial["gave_up"] if trial["state"] == "gave up" else "exit status {}".format(trial["exit"])
+             if trial["exit"] else None) for trial in listed if trial["state"] in ("gave up", "failed")]
 
 
 def best(listed):
