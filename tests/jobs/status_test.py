@@ -326,6 +326,21 @@ class StatusTest(LocalCase):
         self.write("run/job/jobs.txt", "".join(noted))
         self.assertEqual([job["id"] for job in self.facts_of("run")["jobs"]], ["7", "8"])
 
+    def test_why_jobs_ended(self):
+        """Slurm's reason, unless it says what the exit status says; what it means that no script was started."""
+        self.write("run/job/jobs.txt", f"2026-01-01T00:00:00Z 7 train {self.folder}/run\n")
+        log = "JobLaunchFailure: Slurm could not open the job's log or enter its working folder: were they removed, is the quota used up?"
+        for state, reason, code, shown in (
+                ("FAILED", "JobLaunchFailure", "0:53", f"FAILED ({log}), 0:00"), ("FAILED", "NonZeroExitCode", "2:0", "FAILED, exit status 2, 0:00"),
+                ("TIMEOUT", "TimeLimit", "0:15", "TIMEOUT, exit status 143 (TimeLimit), 0:00"), ("COMPLETED", "None", "0:0", "COMPLETED, 0:00"),
+                ("NODE_FAIL", "NodeDown", "1:0", "NODE_FAIL, exit status 1 (NodeDown), 0:00")):
+            self.program("squeue", f"echo '7|7|{state}|s|0:00|10:00|node1|{reason}'\n")
+            self.program("scontrol", f"echo 'JobId=7 JobName=x JobState={state} Restarts=0 ExitCode={code}'\n")
+            self.assertIn(f"job 7  train  {shown} of 10:00 on node1\n", self.status("run"))
+        self.program("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1\n")
+        self.program("sacct", "echo '7|FAILED|0:53|s|00:00:00|10:00|node1'\n")
+        self.assertIn(f"train  FAILED ({log}), 00:00:00", self.status("run"))
+
     def test_half_written_and_hostile_files(self):
         good = '{"kind":"epoch","epoch":2,"step":20,"loss":0.5,"time_s":1.0}\n{"kind":"step","step":25,"time_s":1.5}\n'
         bad = [b"", b"\0" * 100, b"\xff\xfe{\n", b"[1,2]\n", b"[" * 100000 + b"\n", b"null\n", b'{"kind":"step"',

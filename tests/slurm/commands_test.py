@@ -97,6 +97,13 @@ class CommandsTest(cluster.JobTest):
         self.assertIn(f"job {second}: train writes a checkpoint and ends", self.command("stop", "hand"))
         self.assertEqual(self.cluster.wait(second, LIMIT_S), ("FAILED", 85))
 
+    def test_a_job_without_the_folder_of_its_log(self):
+        job, = self.start("bare", "SBATCH=--hold")
+        (self.folder / "bare" / "log").rmdir()
+        self.cluster.run("scontrol", "release", job)
+        self.assertEqual(self.cluster.wait(job)[0], "FAILED")
+        self.assertIn("FAILED (JobLaunchFailure: Slurm could not open the job's log", self.command("status", "bare"))
+
     def test_stop_of_a_chain_and_a_sweep(self):
         """What waits leaves the queue; what runs saves."""
         first, second = self.start("chain", "COUNT=2", template="chain")

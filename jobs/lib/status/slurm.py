@@ -7,12 +7,14 @@ import re
 import shutil
 import subprocess
 
-# A job, or a task of an array. Times are Slurm's texts; reason only while it waits.
+# A job, or a task of an array. Times are Slurm's texts; reason: why it waits, or ended.
 Task = collections.namedtuple("Task", "id array state exit reason start elapsed limit nodes restarts")
 
 QUEUE_FORMAT = "%i|%F|%T|%S|%M|%l|%N|%r"
 ENDED = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY", "BOOT_FAIL",
          "DEADLINE")
+NO_REASON = ("", "None", "NonZeroExitCode")
+NOT_LAUNCHED = "0:53"  # the script was not started
 TIMEOUT_S = 30
 
 
@@ -48,9 +50,8 @@ class Slurm:
             if len(fields) != 8 or not fields[1].isdigit():
                 continue
             task, array, state, start, elapsed, limit, nodes, reason = fields
-            waits = state not in ENDED and state != "RUNNING"
             self.tasks.setdefault(array, []).append(
-                Task(task, array, state, None, reason if waits and reason != "None" else None, start, elapsed,
+                Task(task, array, state, None, reason if reason not in NO_REASON else None, start, elapsed,
                      limit, nodes or None, None))
 
     def _ask_controller(self, job):
@@ -66,6 +67,7 @@ class Slurm:
             restarts = found.get("Restarts", "")
             self.tasks[job][place] = task._replace(
                 restarts=int(restarts) if restarts.isdigit() else None,
+                reason=why_not_launched(task.reason, found.get("ExitCode")),
                 exit=exit_status(task.state, found.get("ExitCode")))
 
     def _ask_accounting(self, ids):
@@ -83,14 +85,14 @@ class Slurm:
         for task, fields in latest.items():
             array, state = task.split("_")[0], (fields[1].split() or ["?"])[0]
             self.tasks.setdefault(array, []).append(
-                Task(task, array, state, exit_status(state, fields[2]), None, fields[3], fields[4], fields[5],
+                Task(task, array, state, exit_status(state, fields[2]), why_not_launched(None, fields[2]), fields[3], fields[4], fields[5],
                      fields[6] or None, starts[task] - 1))
 
 
 def exit_status(state, code):
     """Slurm's STATUS:SIGNAL as a shell would say it; None while it runs, and where there is none."""
     found = re.match(r"(\d+):(\d+)$", code or "")
-    if state not in ENDED or not found:
+    if state not in ENDED or not found or code == NOT_LAUNCHED:
         return None
     status, signal = int(found.group(1)), int(found.group(2))
     if state == "COMPLETED":
@@ -98,6 +100,13 @@ def exit_status(state, code):
     if status == 0:
         return 128 + signal if signal else None
     return status
+
+
+def why_not_launched(reason, code):
+    if code != NOT_LAUNCHED:
+        return reason
+    return (reason or "JobLaunchFailure") + (": Slurm could not open the job's log or enter its working folder: "
+                                             "were they removed, is the quota used up?")
 
 
 def run(*command):
