@@ -14,7 +14,7 @@ PRELUDE = """
 set -u
 for part in environment broadcast requeue nodes run; do source "$1/$part.sh"; done
 run_dir="$2" max_restarts=20 retries="$3" may_requeue=no ended_because="" stop_asked=no
-SLURM_JOB_ID=7 SLURM_RESTART_COUNT=2 launch=(srun)
+SLURM_JOB_ID=7 SLURM_RESTART_COUNT=2 launch=(srun) job_name=train
 timeout() { shift; "$@"; }
 srun() { :; }
 start_checkpoints="$(checkpoints_of "$run_dir")"
@@ -251,6 +251,22 @@ class EndsTest(unittest.TestCase):
                 self.assertIn(text, self.end(status)[1])
         self.assertEqual(self.end(93)[0], 93)
         self.assertIn("exit status 93 of job 7", (self.run_dir / "job" / "GAVE_UP").read_text())
+
+    def test_a_chain_ends_with_what_can_never_pass(self):
+        gave_up = self.run_dir / "job" / "GAVE_UP"
+        for status in (2, 126, 127, 93):
+            gave_up.unlink(missing_ok=True)
+            self.assertEqual(self.end(status)[0], status)
+            self.assertEqual(gave_up.exists(), status == 93)
+            self.assertEqual(self.run_script(f"job_name=chain-1; end_run {status}")[0], status)
+            done = self.run_script("SLURM_JOB_ID=8 job_name=chain-2; begin_run")
+            self.assertEqual(done[0], status)
+            self.assertIn(f"given up: exit status {status} of job 7; its log says why", done[1])
+        gave_up.write_text("by hand\n")
+        self.assertEqual(self.run_script("begin_run")[0], 93)
+        gave_up.unlink()
+        (self.run_dir / "DONE").touch()
+        self.assertEqual(self.run_script("begin_run")[0], 0)
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ reason_not_to_requeue() {
   fi
 }
 
-# Exit status 93 of the program: a restart cannot help. Chained jobs and restarts see the file.
+# Exit status 93 of the program, in a chain 2 as well: a restart cannot help. Chained jobs and restarts see the file.
 give_up() { printf '%s\n' "$2" >"$1/job/GAVE_UP"; }
 
 # Was jobs/submit, which runs this job without a queue, asked to stop it?

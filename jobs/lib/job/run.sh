@@ -33,6 +33,7 @@ begin_run() {
     say "$reason"
     case "$reason" in
       finished*) exit 0 ;;
+      *"exit status "[0-9]*) reason="${reason##*exit status }" && exit "${reason%% *}" ;; # that of the one that gave up
       given*) exit 93 ;;
       *) exit 85 ;;
     esac
@@ -121,7 +122,10 @@ end_run() {
   if ((status == 2)) && [[ -e $run_dir/STOP ]]; then status=85; fi
   case "$status" in
     0) say "done" ;;
-    2 | 126 | 127) say "failed: exit status $status" ;; # wrong input, or no such program
+    2 | 126 | 127) # wrong input, or no such program
+      say "failed: exit status $status"
+      [[ $job_name != chain-* ]] || give_up "$run_dir" "exit status $status of job $SLURM_JOB_ID; its log says why"
+      ;;
     93)
       say "not requeued: the program says that a restart cannot help (exit status 93)"
       give_up "$run_dir" "exit status 93 of job $SLURM_JOB_ID; its log says why"
