@@ -52,6 +52,7 @@ class SiteFilesTest(SubmitCase):
                 ("SCHEDULER=pbs", "one of slurm, none was expected"), ("GPU_REQUEST=4", request),
                 ("GPU_STEP=--gres=gpu:@GPU@", request), ("SRUN=pmix", "an option was expected, --name=value"),
                 ("OPTION=nice=5", "an option was expected, --name=value"),
+                ("OPTION=--clusters=cm4", "squeue and scancel would ask another cluster: SLURM_CLUSTERS in the user's shell was expected"),
                 ("MEM_FULL_NODE=all", "memory was expected, such as 480G (without a unit: MB)")):
             self.assertEqual(self.refused(*FACTS, line), f"submit: error: {self.file}:5: {line}: {expected}")
         for line, key in (("PARTITION=a b", "PARTITION"), ("QOS=a'b", "QOS"), ("GPU_ACCOUNT_END=_g $x", "GPU_ACCOUNT_END")):

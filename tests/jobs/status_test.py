@@ -341,6 +341,14 @@ class StatusTest(LocalCase):
         self.program("sacct", "echo '7|FAILED|0:53|s|00:00:00|10:00|node1'\n")
         self.assertIn(f"train  FAILED ({log}), 00:00:00", self.status("run"))
 
+    def test_another_cluster(self):
+        """sacct alone does not look at SLURM_CLUSTERS."""
+        self.write("run/job/jobs.txt", f"2026-01-01T00:00:00Z 7 train {self.folder}/run\n")
+        self.program("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1\n")
+        self.program("sacct", "[ $1 != --clusters=cm4 ] || echo '7|COMPLETED|0:0|s|00:00:00|10:00|node1'\n")
+        self.assertIn("no longer known", self.status("run"))
+        self.assertIn("COMPLETED", self.submit("run", command=STATUS, SLURM_CLUSTERS="cm4").stdout)
+
     def test_half_written_and_hostile_files(self):
         good = '{"kind":"epoch","epoch":2,"step":20,"loss":0.5,"time_s":1.0}\n{"kind":"step","step":25,"time_s":1.5}\n'
         bad = [b"", b"\0" * 100, b"\xff\xfe{\n", b"[1,2]\n", b"[" * 100000 + b"\n", b"null\n", b'{"kind":"step"',

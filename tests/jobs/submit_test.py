@@ -70,10 +70,12 @@ class SubmitTest(SubmitCase):
                              ("--nice -t1", "TIME="), ("--comment=x", "COMMENT="),
                              ("--reservation=r", "RESERVATION="), ("--mail-user=me", "MAIL="),
                              ("--requeue", "REQUEUE="), ("--mem-per-cpu=1G", "MEM="),
-                             ("--nice --array 0-2", "--array"), ("--signal=TERM@9", "SIGNAL=")):
+                             ("--nice --array 0-2", "--array"), ("--signal=TERM@9", "SIGNAL="),
+                             ("--clusters=cm4", "export SLURM_CLUSTERS=NAME"), ("--nice -M cm4", "SLURM_CLUSTERS"),
+                             ("--cluster=cm4", "SLURM_CLUSTERS")):
             self.refuse_train("generic", [f"SBATCH={option}"], text, f"SBATCH={option}")
         for option in ("--gres=nvme:100", "--time-min=5", "--nodelist=n1", "--exclusive", "--mail-type=END",
-                       "--switches=1", "--wait-all-nodes=1", "--exclude=n2"):
+                       "--switches=1", "--wait-all-nodes=1", "--exclude=n2", "--cluster-constraint=x"):
             self.assertIn(f"#SBATCH {option}\n", self.train("generic", f"SBATCH={option}"))
 
     def test_limits_of_sites(self):

@@ -71,7 +71,8 @@ class Slurm:
                 exit=exit_status(task.state, found.get("ExitCode")))
 
     def _ask_accounting(self, ids):
-        status, out, _ = run("sacct", "-n", "-P", "-X", "-D", "-j", ",".join(ids),
+        clusters = os.environ.get("SLURM_CLUSTERS")  # sacct does not look at it, the other commands do
+        status, out, _ = run("sacct", *(["--clusters=" + clusters] if clusters else []), "-n", "-P", "-X", "-D", "-j", ",".join(ids),
                              "-o", "JobID,State,ExitCode,Start,Elapsed,Timelimit,NodeList")
         if status != 0:
             return  # no accounting: the files tell the rest

@@ -72,7 +72,7 @@ states_of_job() {
   local answer states
   answer="$(scontrol show job -o "$1" 2>&1)" || [[ $answer == *"nvalid job id"* || $answer == *"not found"* ]] || return 2
   states="$(grep -o '\bJobState=[A-Z_]*' <<<"$answer" | cut -d= -f2)" || # Slurm's controller forgets, its accounting does not
-    states="$(sacct -n -P -X -j "$1" -o State 2>/dev/null | cut -d' ' -f1)" || states=""
+    states="$(accounting -n -P -X -j "$1" -o State 2>/dev/null | cut -d' ' -f1)" || states=""
   [[ -n $states ]] || return 1
   printf '%s\n' "$states"
 }

@@ -8,9 +8,9 @@ nodes=NODES ntasks=RANKS ntasks-per-node=RANKS ntasks-per-socket=RANKS ntasks-pe
 tasks-per-node=RANKS cpus-per-task=CPUS cpus-per-gpu=CPUS gpus=RANKS gpus-per-node=RANKS gpus-per-task=RANKS \
 gpus-per-socket=RANKS gres=gpu:RANKS mem=MEM mem-per-cpu=MEM mem-per-gpu=MEM dependency=AFTER \
 reservation=RESERVATION comment=COMMENT mail-user=MAIL uenv=UENV view=VIEW signal=SIGNAL \
-requeue=REQUEUE no-requeue=REQUEUE array=- output=- error=- open-mode=- chdir=- test-only=- wrap=- parsable=- wait=-"
+requeue=REQUEUE no-requeue=REQUEUE clusters=SLURM_CLUSTERS array=- output=- error=- open-mode=- chdir=- test-only=- wrap=- parsable=- wait=-"
 kShortOptions="A=account p=partition q=qos C=constraint t=time J=job-name N=nodes n=ntasks c=cpus-per-task G=gpus \
-d=dependency a=array o=output e=error D=chdir W=wait"
+d=dependency a=array o=output e=error D=chdir W=wait M=clusters"
 
 # check_option TEXT: of SBATCH=, one option of sbatch or more.
 check_option() {
@@ -33,6 +33,8 @@ check_option() {
         key="${key#gpu:}"
       fi
       [[ $key != - ]] || fail "SBATCH=$text: jobs/submit sees to --$name by itself"
+      [[ $key != SLURM_CLUSTERS ]] || fail "SBATCH=$text: squeue and scancel would ask another cluster about the job: \
+export SLURM_CLUSTERS=NAME in your shell, for jobs/submit as for jobs/status and jobs/stop"
       if [[ -n ${key_type[$key]:-} ]]; then fail "SBATCH=$text: $key= is the key for that"; fi
       fail "SBATCH=$text: the template sees to --$name by itself"
     done

@@ -81,6 +81,8 @@ read_site() {
     [[ $line == *=* && $key =~ ^[A-Z_]+$ && -n ${type[$key]:-} ]] ||
       fail "unknown key '$key' (known: ${known[*]})"
     check_value "$key" "${type[$key]}" "$text"
+    [[ ! $key=$text =~ ^OPTION=(--clu|-M) ]] ||
+      fail "$key=$text: squeue and scancel would ask another cluster: SLURM_CLUSTERS in the user's shell was expected"
     if [[ " $kRepeatedSiteKeys " == *" $key "* ]]; then
       site[$key]+="${site[$key]:+$'\n'}$text"
     else

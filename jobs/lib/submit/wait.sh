@@ -59,6 +59,9 @@ note_ends() {
   done <<<"$lines"
 }
 
+# accounting OPTION...: sacct, which does not look at SLURM_CLUSTERS as the other commands do.
+accounting() { sacct ${SLURM_CLUSTERS:+"--clusters=$SLURM_CLUSTERS"} "$@"; }
+
 # status_of_end STATE STATUS:SIGNAL, as a shell would say it.
 status_of_end() {
   local status="${2%:*}"
@@ -85,7 +88,7 @@ status_of_job() {
       [[ -n $state ]] || continue
       code="$(status_of_end "$state" "$code")"
       [[ $worst != - ]] && ((code <= worst)) || worst="$code"
-    done < <(sacct -n -P -X -j "$id" -o State,ExitCode 2>/dev/null | sed 's/\( by [^|]*\)\{0,1\}|/ /')
+    done < <(accounting -n -P -X -j "$id" -o State,ExitCode 2>/dev/null | sed 's/\( by [^|]*\)\{0,1\}|/ /')
     [[ $worst != - ]] || {
       warn "job $id: Slurm no longer knows how it ended (see its log)"
       worst=1
