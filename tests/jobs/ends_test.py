@@ -249,6 +249,7 @@ class EndsTest(unittest.TestCase):
             with self.subTest(status):
                 self.assertEqual(self.end(status)[0], expected)
                 self.assertIn(text, self.end(status)[1])
+                self.assertEqual("more MEM=, fewer RANKS= or a smaller train.micro_block" in self.end(status)[1], status == 137)
         self.assertEqual(self.end(93)[0], 93)
         self.assertIn("exit status 93 of job 7", (self.run_dir / "job" / "GAVE_UP").read_text())
 

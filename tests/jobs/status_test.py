@@ -333,10 +333,13 @@ class StatusTest(LocalCase):
         for state, reason, code, shown in (
                 ("FAILED", "JobLaunchFailure", "0:53", f"FAILED ({log}), 0:00"), ("FAILED", "NonZeroExitCode", "2:0", "FAILED, exit status 2, 0:00"),
                 ("TIMEOUT", "TimeLimit", "0:15", "TIMEOUT, exit status 143 (TimeLimit), 0:00"), ("COMPLETED", "None", "0:0", "COMPLETED, 0:00"),
-                ("NODE_FAIL", "NodeDown", "1:0", "NODE_FAIL, exit status 1 (NodeDown), 0:00")):
+                ("NODE_FAIL", "NodeDown", "1:0", "NODE_FAIL, exit status 1 (NodeDown), 0:00"),
+                ("OUT_OF_MEMORY", "OutOfMemory", "0:125", "OUT_OF_MEMORY, exit status 253 (OutOfMemory), 0:00")):
             self.program("squeue", f"echo '7|7|{state}|s|0:00|10:00|node1|{reason}'\n")
             self.program("scontrol", f"echo 'JobId=7 JobName=x JobState={state} Restarts=0 ExitCode={code}'\n")
-            self.assertIn(f"job 7  train  {shown} of 10:00 on node1\n", self.status("run"))
+            text = self.status("run")
+            self.assertIn(f"job 7  train  {shown} of 10:00 on node1\n", text)
+            self.assertEqual("    more MEM=, fewer RANKS= or" in text, state == "OUT_OF_MEMORY")
         self.program("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1\n")
         self.program("sacct", "echo '7|FAILED|0:53|s|00:00:00|10:00|node1'\n")
         self.assertIn(f"train  FAILED ({log}), 00:00:00", self.status("run"))

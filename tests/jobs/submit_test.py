@@ -103,6 +103,12 @@ class SubmitTest(SubmitCase):
         done = self.submit("-n", "roihu-gpu", *values[1:], "ACCOUNT=p", "PARTITION=gputest")
         self.assertNotIn("submit:", done.stderr)
 
+    def test_memory_without_a_unit(self):
+        for memory, warns in (("16", True), ("4095", True), ("4096", False), ("0", False), ("16G", False), ("100M", False)):
+            done = self.submit("-n", "generic", "train", "RECIPE=mlp.toml", "RUN_DIR=run", f"MEM={memory}")
+            self.assertEqual((done.returncode, done.stderr.count(f"MEM={memory} is {memory} MB a node (MEM={memory}G: GB)")),
+                             (0, int(warns)), done.stderr)
+
     def test_jobs_of_minutes(self):
         """...do not ask for hours and devices, or they wait for them."""
         def asked(template, *values, site="frontier"):

@@ -141,6 +141,11 @@ end_run() {
         go_on "$(reason_not_to_interrupt)"
       else
         say "failed: exit status $status"
+        case "$status" in
+          125 | 137 | 253) # by SIGKILL; 125 or 253 where Slurm tells of its memory
+            say "a rank was killed; if for its memory (oom_kill above): more MEM=, fewer RANKS= or a smaller train.micro_block"
+            ;;
+        esac
         go_on "$(reason_not_to_retry)"
       fi
       ;;

@@ -40,6 +40,8 @@ def text_of(run, lines):
         said.append("  " + files.printable(run.problem))
     for job, tasks in run.jobs:
         said.append("  " + job_line(run, job, tasks))
+        if any(task.state == "OUT_OF_MEMORY" for task in tasks):
+            said.append("    more MEM=, fewer RANKS= or a smaller train.micro_block lets it have memory enough")
     if run.training and run.training.exists:
         said += ["  " + line for line in training_lines(run)]
     if run.trials is not None:

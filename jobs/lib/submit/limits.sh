@@ -51,6 +51,12 @@ warn_of_short_time() {
     warn "TIME=$given_time is $(spoken_time "$given_time") (HH:MM:SS are hours)"
 }
 
+# Slurm takes a number without a unit for megabytes; 0 is all of a node.
+warn_of_little_memory() {
+  [[ ${value[MEM]:-} =~ ^[0-9]+$ ]] || return 0
+  ((10#${value[MEM]} == 0 || 10#${value[MEM]} >= 4096)) || warn "MEM=${value[MEM]} is ${value[MEM]} MB a node (MEM=${value[MEM]}G: GB)"
+}
+
 check_signal() {
   local -i lead time
   [[ -n ${value[SIGNAL]:-} && -n ${value[TIME]} && ${value[TIME]} != UNLIMITED ]] || return 0

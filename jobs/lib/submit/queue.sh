@@ -29,6 +29,7 @@ resolve() {
   resolve_folders
   check_queue
   warn_of_short_time
+  warn_of_little_memory
   check_signal
   : "${value[JOB_NAME]:=$(basename "${value[HOME_DIR]}")}"
   value[SITE]="${site[NAME]}"
