@@ -66,14 +66,16 @@ class SubmitTest(SubmitCase):
 
     def test_options_that_have_a_key(self):
         for option, text in (("--array=0-2", "--array"), ("--time=1", "TIME="), ("--output=x", "--output"),
-                             ("--nodes=2", "NODES="), ("--ti 1", "TIME="), ("--gres=gpu:2", "RANKS="),
+                             ("--nodes=2", "NODES="), ("--ti 1", "TIME="), ("--gres=gpu:2", "site generic-gpu"),
+                             ("--gpus-per-node=4", "GPUS_PER_NODE"), ("--ntasks=4", "RANKS="), ("--mem=2G", "MEM= is the key for that"),
                              ("--nice -t1", "TIME="), ("--comment=x", "COMMENT="),
                              ("--reservation=r", "RESERVATION="), ("--mail-user=me", "MAIL="),
-                             ("--requeue", "REQUEUE="), ("--mem-per-cpu=1G", "MEM="),
+                             ("--requeue", "REQUEUE="), ("--mem-per-cpu=1G", "MEM= is the key for memory, and counts a whole node's"),
                              ("--nice --array 0-2", "--array"), ("--signal=TERM@9", "SIGNAL="),
                              ("--clusters=cm4", "export SLURM_CLUSTERS=NAME"), ("--nice -M cm4", "SLURM_CLUSTERS"),
                              ("--cluster=cm4", "SLURM_CLUSTERS")):
             self.refuse_train("generic", [f"SBATCH={option}"], text, f"SBATCH={option}")
+        self.refuse_train("generic-gpu", ["SBATCH=--gres=gpu:2"], "SBATCH=--gres=gpu:2: RANKS= is the key for that")
         for option in ("--gres=nvme:100", "--time-min=5", "--nodelist=n1", "--exclusive", "--mail-type=END",
                        "--switches=1", "--wait-all-nodes=1", "--exclude=n2", "--cluster-constraint=x"):
             self.assertIn(f"#SBATCH {option}\n", self.train("generic", f"SBATCH={option}"))

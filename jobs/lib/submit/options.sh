@@ -35,6 +35,11 @@ check_option() {
       [[ $key != - ]] || fail "SBATCH=$text: jobs/submit sees to --$name by itself"
       [[ $key != SLURM_CLUSTERS ]] || fail "SBATCH=$text: squeue and scancel would ask another cluster about the job: \
 export SLURM_CLUSTERS=NAME in your shell, for jobs/submit as for jobs/status and jobs/stop"
+      if [[ $key == RANKS && $text == *gpu* ]] && ((site[GPUS_PER_NODE] == 0)); then
+        fail "SBATCH=$text: no job of the site ${site[NAME]} asks for devices: take the site generic-gpu, or a file of your \
+own with GPUS_PER_NODE (RANKS= is one rank for each then)"
+      fi
+      [[ $key != MEM || $name == mem ]] || fail "SBATCH=$text: MEM= is the key for memory, and counts a whole node's"
       if [[ -n ${key_type[$key]:-} ]]; then fail "SBATCH=$text: $key= is the key for that"; fi
       fail "SBATCH=$text: the template sees to --$name by itself"
     done
