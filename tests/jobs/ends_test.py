@@ -236,6 +236,22 @@ class EndsTest(unittest.TestCase):
                 self.assertEqual("trap" in done, left_out != "", done)
                 self.assertIn(f"left out from now on: {left_out}\n" if left_out else "there are no other nodes: node2", done)
 
+    def test_a_requeue_that_is_refused_is_not_tried_again(self):
+        for answer, status, tries in (
+                ("slurm_update error: Job requeue is Disabled", 1, 1), ("Access/permission denied", 1, 1),
+                ("Operation not allowed", 1, 1), ("User is not authorized", 1, 1), ("Invalid job id specified", 1, 1),
+                ("timeout: failed to run command 'scontrol': No such file or directory", 127, 1),
+                ("timeout: failed to run command 'scontrol': Permission denied", 126, 1),
+                ("Unable to contact slurm controller (connect failure)", 1, 4), ("", 124, 4)):
+            with self.subTest(answer):
+                said = self.run_script(f"""
+                    scontrol() {{ echo "{answer}"; echo a try >&3; return {status}; }}
+                    sleep() {{ SECONDS=$((SECONDS + 500)); }}
+                    exec 3>&1; requeue 7; echo "then $?" """)[1]
+                self.assertEqual(said.count("a try"), tries, said)
+                self.assertIn("then 1\n", said)
+                self.assertEqual("trying for 20 minutes" in said, tries > 1, said)
+
     def test_a_stop_that_the_program_finds_is_no_wrong_input(self):
         self.assertEqual(self.end(2)[0], 2)
         (self.run_dir / "STOP").touch()

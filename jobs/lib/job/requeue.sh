@@ -84,14 +84,16 @@ requeue_this_job() {
 
 # Slurm's controller may be busy, or restart just now: a night's run must not end for that.
 requeue() {
-  local id="$1" answer end=$((SECONDS + 1200)) told=no
+  local id="$1" answer status end=$((SECONDS + 1200)) told=no
   choose_nodes_to_omit "$id"
   [[ -z $nodes_to_omit ]] || trap '' TERM # it comes with the requeue, and there is one thing to do then
   remove_copies
   say "requeueing $id"
   until answer="$(timeout 60 scontrol requeue "$id" 2>&1)"; do
-    case "$answer" in
-      *[Dd]isabled* | *denied* | *ermission*) # it was understood, and refused
+    status=$?
+    case "$status $answer" in
+      # There is no scontrol, or it was understood, and refused.
+      126\ * | 127\ * | *[Dd]isabled* | *denied* | *ermission* | *"not allowed"* | *"ot authorized"* | *nvalid\ job\ id* | *"not supported"*)
         say "$answer"
         return 1
         ;;
