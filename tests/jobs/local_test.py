@@ -190,6 +190,13 @@ class LocalTest(LocalCase):
             self.local(*values, f"SPLIT={split}")
             self.assertEqual(json.loads((self.folder / "run" / "evaluate.json").read_text())["samples"], count)
         self.assertIn(", rmse ", self.command("status", "run"))
+        # Some sites print something for each task; what is no figure is told.
+        for last, status in ((f'exec {PROGRAM} "$@"', 0), (f'[ $1 = evaluate ] || exec {PROGRAM} "$@"', 1)):
+            self.program("greets", f'#!/bin/sh\n[ $1 != evaluate ] || echo "hello from the prolog"\n{last}\n')
+            out = self.local(*values, "SPLIT=test", f"QUERN={self.folder}/bin/greets", status=status)
+            self.assertEqual(json.loads((self.folder / "run" / "evaluate.json").read_text())["samples"], 10)
+        self.assertIn("no line with figures in what the program printed: hello from the prolog", out)
+        self.assertEqual(list((self.folder / "run").glob("*.part*")), [])
 
     def test_what_cannot_be(self):
         values = ["train", "RECIPE=toy.toml", "RUN_DIR=run"]
