@@ -5,7 +5,12 @@
 source "$jobs_folder/lib/job/data_folder.sh"
 
 check_template() {
-  local part reason
+  local part reason missing=()
+  # Another job may still have to make them.
+  for part in "${idx_files[@]}"; do
+    [[ -n ${value[AFTER]} ]] || find_idx "${value[IDX_DIR]}" "$part" >/dev/null || missing+=("$part")
+  done
+  ((${#missing[@]} == 0)) || fail "IDX_DIR=${value[IDX_DIR]}: there is no ${missing[*]} (or .gz; quern shard reads other formats)"
   for part in train test; do
     reason="$(reason_not_to_replace "${value[DATA_DIR]}" "$part")"
     [[ -z $reason ]] || fail "DATA_DIR=${value[DATA_DIR]}: $reason"

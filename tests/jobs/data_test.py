@@ -51,6 +51,19 @@ class DataTest(SubmitCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return sorted(path.name for path in self.train.iterdir())
 
+    def test_files_that_are_not_there(self):
+        plan = ["generic", "pipeline", "RECIPE=mlp.toml", "RUN_DIR=run", *self.values[2:]]
+        (self.folder / "idx" / "train-images-idx3-ubyte").rename(self.folder / "idx" / "train-images-idx3-ubyte.gz")
+        self.filled(*self.values)
+        (self.folder / "idx" / "t10k-labels-idx1-ubyte").unlink()
+        for words in (self.values, plan):
+            self.assert_refused(words, "idx: there is no t10k-labels-idx1-ubyte (or .gz; quern shard reads other formats)")
+        shutil.rmtree(self.folder / "idx")
+        (self.folder / "idx").mkdir()
+        self.assert_refused(plan, "idx: there is no train-images-idx3-ubyte train-labels-idx1-ubyte t10k-images-idx3-ubyte t10k-l")
+        for words in (self.values, plan):
+            self.filled(*words, "AFTER=7")
+
     def test_shards_are_replaced_by_shards(self):
         two = [f"data-train-0000{i}-of-00002.h5" for i in range(2)]
         self.assertEqual(self.prepare("SHARDS=2"), two)

@@ -115,6 +115,8 @@ class LintTest(unittest.TestCase):
     def test_filled_templates(self):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "r.toml").write_bytes((ROOT / "recipes" / "mlp-mnist.toml").read_bytes())
+            for name in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"):
+                Path(folder, f"{name}-ubyte").touch()
             Path(folder, "grid").write_text("optimizer.lr=1e-3\noptimizer.lr=2e-3\n")
             Path(folder, "old", "checkpoints").mkdir(parents=True)
             for name in ("old/recipe.toml", "data-test-00000-of-00001.h5"):

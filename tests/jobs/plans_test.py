@@ -82,6 +82,8 @@ class PlansTest(SubmitCase):
         """Every key that a plan takes changes a job of it; what it decides itself is no key of it."""
         for name in ("other", "other/checkpoints"):
             (self.folder / name).mkdir()
+        for file in self.folder.glob("*-ubyte"):
+            shutil.copy(file, self.folder / "other")
         self.begin_run("begun")
         shutil.copy(self.folder / "mlp.toml", self.folder / "other.toml")
         shutil.copy(PROGRAM, self.folder / "quern")

@@ -21,6 +21,8 @@ class SubmitCase(unittest.TestCase):
         self.folder = Path(scratch.name)
         shutil.copy(RECIPE, self.folder / "mlp.toml")
         (self.folder / "data-test-00000-of-00001.h5").touch()
+        for name in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"):
+            (self.folder / f"{name}-ubyte").touch()
         (self.folder / "grid").write_text("optimizer.lr=1e-3\n# no trial\n\noptimizer.lr=2e-3\n")
         (self.folder / "bin").mkdir()
         self.program("sbatch", '#!/bin/sh\necho "$@" >> "$SEEN/sbatch-calls"\nenv -0 > "$SEEN/environment"\necho 42\n')

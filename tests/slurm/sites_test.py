@@ -66,6 +66,8 @@ class SitesTest(unittest.TestCase):
         (self.folder / "checkpoints").mkdir()
         for name in ("recipe.toml", "data-test-00000-of-00001.h5"):
             (self.folder / name).touch()
+        for name in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"):
+            (self.folder / f"{name}-ubyte").touch()
         (self.folder / "grid").write_text("optimizer.lr=1e-3\noptimizer.lr=2e-3\n")
 
     def values(self, site, template):

@@ -1,6 +1,21 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 
+# shellcheck disable=SC2034  # of those who put this in
+idx_files=({train,t10k}-{images-idx3,labels-idx1}-ubyte)
+
+# The IDX file $2 in folder $1, packed or not.
+find_idx() {
+  local file
+  for file in "$1/$2" "$1/$2.gz"; do
+    if [[ -f $file ]]; then
+      printf '%s\n' "$file"
+      return
+    fi
+  done
+  return 1
+}
+
 # The names and numbers of shards that jobs made in the data folder $1, "NAME SHARDS" a line.
 made_here() {
   { head -n 1 "$1/job/source.txt"; cat "$1/job/made.txt"; } 2>/dev/null
