@@ -55,6 +55,14 @@ class AskedTest(SubmitCase):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "jobs.txt").write_text("".join(f"2026-01-01T00:00:00Z {job} {self.folder}/run\n" for job in jobs))
 
+    def test_the_processors_of_an_allocation(self):
+        for cpus, values, fits in (("1", ["RANKS=3"], False), ("3", ["RANKS=3"], True), ("4(x2),2", ["NODES=2", "CPUS=4"], True),
+                                   ("4(x2),2", ["NODES=3", "CPUS=4"], False), ("2,4(x2)", ["NODES=3", "RANKS=2"], True),
+                                   ("?", ["RANKS=3"], True)):
+            done = self.submit("-n", "--here", *TRAIN, *values, SLURM_JOB_ID="7", SLURM_JOB_NUM_NODES="3", SLURM_JOB_CPUS_PER_NODE=cpus)
+            self.assertEqual(done.returncode, 0 if fits else 2, (cpus, values, done.stderr))
+            self.assertEqual(f"the allocation 7 has {cpus} CPU(s) a node (salloc " in done.stderr, not fits)
+
     def test_the_type_of_mpi(self):
         """As Slurm 22.05 and older ones list them."""
         for listed, known in ((r"MPI plugin types are...\n\tnone\n\tpmi2\n\tcray_shasta", "cray_shasta none pmi2"),

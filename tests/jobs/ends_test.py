@@ -279,6 +279,8 @@ class EndsTest(unittest.TestCase):
             done = self.run_script("SLURM_JOB_ID=8 job_name=chain-2; begin_run")
             self.assertEqual(done[0], status)
             self.assertIn(f"given up: exit status {status} of job 7; its log says why", done[1])
+        for name, text in (("train", "here: submit again to go on"), ("chain-1", "here: the next job of the chain continues, or submit again")):
+            self.assertIn(text, self.run_script(f"job_name={name} retries=9; end_run 1")[1])
         gave_up.write_text("by hand\n")
         self.assertEqual(self.run_script("begin_run")[0], 93)
         gave_up.unlink()

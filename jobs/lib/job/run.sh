@@ -191,7 +191,7 @@ go_on() {
   elif [[ -n $1 ]]; then
     say "not requeued: $1"
   elif [[ $may_requeue == no ]]; then
-    say "not requeued here: the next job of the chain continues, or submit again"
+    say "not requeued here: $([[ $job_name == chain-* ]] && echo "the next job of the chain continues, or ")submit again to go on"
   elif ! requeue_this_job; then
     say "Slurm did not requeue this job; submit again to go on"
   fi

@@ -44,6 +44,21 @@ check_place() {
   esac
 }
 
+# Has the allocation of --here so many CPUs on so many nodes? Slurm counts them as 4(x2),2.
+check_allocation() {
+  local -i wanted=$((${value[RANKS]:-1} * ${value[CPUS]:-1})) fitting=0
+  local part
+  [[ $place == here && ${SLURM_JOB_CPUS_PER_NODE:-} =~ ^[0-9]+(\(x[0-9]+\))?(,[0-9]+(\(x[0-9]+\))?)*$ ]] || return 0
+  for part in ${SLURM_JOB_CPUS_PER_NODE//,/ }; do
+    [[ $part =~ ^([0-9]+)(\(x([0-9]+)\))?$ ]]
+    ((BASH_REMATCH[1] < wanted)) || fitting+=${BASH_REMATCH[3]:-1}
+  done
+  ((fitting >= ${value[NODES]:-1})) ||
+    fail "RANKS=${value[RANKS]:-1} x CPUS=${value[CPUS]:-1} on NODES=${value[NODES]:-1}: the allocation $SLURM_JOB_ID has \
+$SLURM_JOB_CPUS_PER_NODE CPU(s) a node (salloc --nodes=${value[NODES]:-1} --ntasks-per-node=${value[RANKS]:-1} \
+--cpus-per-task=${value[CPUS]:-1})"
+}
+
 # The exit status of a submission, from those of its jobs in order: "0 85 0". The jobs of a chain are one run,
 # and the last one tells; of other plans the first that failed. A job that never started has "-".
 status_of_plan() {

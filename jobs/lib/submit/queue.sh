@@ -26,6 +26,7 @@ resolve() {
   check_account
   check_place
   "resolve_$job_kind"
+  check_allocation
   resolve_folders
   check_queue
   warn_of_short_time
