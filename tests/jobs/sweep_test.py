@@ -32,6 +32,11 @@ class SweepTest(SubmitCase):
         self.assertEqual(array, "0-5%4")
         self.assertNotIn("sweep:", said)
 
+    def test_many_trials_take_a_while(self):
+        for trials in (99, 100):
+            (self.folder / "six").write_text("".join(f"seed={seed}\n" for seed in range(trials)))
+            self.assertEqual("sweep: checking the settings of 100 trials\n" in self.array()[1], trials == 100)
+
     def test_finished_trials_are_not_started_again(self):
         for number in (0, 2):
             self.trial(number, "DONE")

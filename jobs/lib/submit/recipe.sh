@@ -36,6 +36,7 @@ check_recipe() {
       "$((ranks / ${value[TRIALS_PER_JOB]:-1}))" "${settings[@]}" "${words[@]}")"$'\n'
   done
   [[ $questions != "$asked_about" ]] || return 0
+  ((${#lines[@]} < 100)) || note "sweep: checking the settings of ${#lines[@]} trials"
   # Not as an argument: Linux takes 128 KiB, which are some 600 trials.
   said="$(run_with_program "source /dev/fd/3" 2>&1 3<<<"$questions")" || status=$?
   if ((status == 0)); then
