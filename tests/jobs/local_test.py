@@ -162,6 +162,18 @@ class LocalTest(LocalCase):
         out = self.local("sweep", "RECIPE=toy.toml", "GRID=grid", "RUN_DIR=packed", "TRIALS_PER_JOB=3", "RANKS=3",
                          status=93)
         self.assertEqual(self.hash("packed/trial-2"), self.hash("sweep/trial-2"))
+        # Each has a log of its own; that of the task tells what became of them.
+        job = re.search(r"^job (local-\d+):", out, re.MULTILINE)[1]
+        for trial in range(3):
+            log = self.folder / "packed" / "log" / f"trial-{trial}-{job}_0.out"
+            self.assertIn(f"[job {job}_0] trial {trial}: log {log}\n", out)
+            self.assertEqual(log.read_text().count("quern: toy: 629 parameters"), 1)
+            for text in (out, log.read_text()):
+                self.assertIn(f"[job {job}_0] trial {trial}: exit status {93 if trial == 1 else 0}\n", text)
+        self.assertNotIn("629 parameters", out)
+        trials = json.loads(self.submit("--json", "packed", command=ROOT / "jobs" / "status").stdout)[0]["trials"]
+        self.assertEqual([(trial["steps"], trial["log"][-len(f"{job}_0.out") - 2:]) for trial in trials],
+                         [(40, f"{trial}-{job}_0.out") for trial in range(3)])
         self.local("report", "PAGE=sweep", "RUN=sweep", "OUT=page")
         self.assertIn("3 runs that differ in", (self.folder / "page" / "sweep.md").read_text())
 

@@ -14,5 +14,6 @@ set_environment() {
   esac
 }
 
+said_as="" # the job as its user knows it, if not by SLURM_JOB_ID
 speaker="" # who of this job speaks, where there are several
-say() { printf '[job %s] %s%s\n' "${SLURM_JOB_ID:-?}" "$speaker" "$*"; }
+say() { printf '[job %s] %s%s\n' "${said_as:-${SLURM_JOB_ID:-?}}" "$speaker" "$*"; }

@@ -25,6 +25,20 @@ claim_trial() {
   fi
 }
 
+# Those that run side by side have logs of their own. What this script says of them is in that of the task, too.
+begin_log() {
+  local log
+  log="$sweep_dir/log/trial-$trial-$(this_job).out"
+  say "log $log"
+  exec 3>&1
+  exec >>"$log" 2>&1 || return
+  say() {
+    local text="[job $said_as] $speaker$*"
+    printf '%s\n' "$text"
+    printf '%s\n' "$text" >&3
+  }
+}
+
 # run_trial NUMBER: as a job of its own would do it, in a process of its own. Its exit status tells the task what
 # became of it.
 run_trial() {
@@ -32,7 +46,8 @@ run_trial() {
   trial="$1" run_dir="$sweep_dir/trial-$1"
   speaker="trial $trial: "
   go_on_status=$trial_goes_on
-  own_log="" # the trials of a task share one
+  own_log="" # it has lines of the other trials, too
+  ((trials_per_job == 1)) || begin_log
   claim_trial
   if [[ -e $sweep_dir/STOP && ! -e $run_dir/DONE ]]; then
     say "asked to stop: $sweep_dir/STOP is there"

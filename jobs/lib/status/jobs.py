@@ -57,6 +57,15 @@ def logs_of(job):
     return [(task, path) for _, task, path in sorted(found, key=lambda one: one[0])]
 
 
+def logs_of_trials(job):
+    """Those that run side by side have one each: {number of the trial: path}."""
+    folder = os.path.join(job.folder, "log")
+    found = {}
+    for name in files.names(folder, r"trial-\d{1,9}-%s_\d+\.out$" % re.escape(job.id)):
+        found[int(name.split("-", 2)[1])] = os.path.join(folder, name)
+    return found
+
+
 def tasks_in_place(job):
     """What a job that runs in place wrote about itself: RUN_DIR/job/ID.txt."""
     facts, ended_tasks = {}, []

@@ -22,12 +22,13 @@ def trials(run, now=None):
     numbers.update(int(name[6:]) for name in files.names(run.folder, r"trial-\d{1,9}$"))
     per_task = re.search(r"^trials_per_job=(\d{1,9})$", run.script("sweep"), re.MULTILINE)
     per_task = max(1, int(per_task.group(1))) if per_task else 1
-    tasks, logs = newest_tasks(run)
+    tasks, logs, own_logs = newest_tasks(run)
     found = []
     for number in sorted(numbers):
         folder = run.path("trial-{}".format(number))
-        log = logs.get(number // per_task)
-        training = Training(folder, [log] if log and per_task == 1 else [], now)  # those that are packed share it
+        own = own_logs.get(number) or (logs.get(number) if per_task == 1 else None)
+        log = own or logs.get(number // per_task)
+        training = Training(folder, [own] if own else [], now)
         kept = files.last_lines(os.path.join(folder, "job", "trial"), 1)
         task = tasks.get(number // per_task)
         state = state_of(training, task)
@@ -40,13 +41,14 @@ def trials(run, now=None):
 
 
 def newest_tasks(run):
-    """Number of a task -> slurm.Task, and -> its log."""
-    tasks, logs = {}, {}
+    """Number of a task -> slurm.Task, and -> its log; number of a trial -> a log of its own."""
+    tasks, logs, own_logs = {}, {}, {}
     for job, listed in run.jobs:
         if job.name != "sweep":
             continue
         for number, path in jobs.logs_of(job):
             logs[number] = path
+        own_logs.update(jobs.logs_of_trials(job))
         for task in listed:
             for number in numbers_of(task.id.partition("_")[2].strip("[]").partition("%")[0]):
                 tasks[number] = task
@@ -55,7 +57,7 @@ def newest_tasks(run):
             ended = {int(task.id.partition("_")[2]) for task in listed[1:]}
             left = [number for number in tasks_of(run.script("sweep")) if number not in ended]
             tasks.update((number, listed[0]) for number in left[:1])
-    return tasks, logs
+    return tasks, logs, own_logs
 
 
 def tasks_of(script):
