@@ -84,6 +84,13 @@ class SubmitTest(SubmitCase):
         self.refuse_train("frontier", ["ACCOUNT=p", "NODES=4", "TIME=03:00:00"], "02:00:00", "92-183")
         self.assertIn("--time=06:00:00", self.train("frontier", "NODES=100", "TIME=06:00:00"))
         self.refuse_train("frontier", [], "ACCOUNT is missing", "OLCF")
+        # What would take the job is named.
+        self.refuse_train("leonardo-booster", ["ACCOUNT=p", "NODES=100"], "1-64 nodes for at most 1-00:00:00; PARTITION=boost_usr_prod "
+                          "QOS=boost_qos_bprod takes 65-256 nodes for at most 1-00:00:00")
+        self.refuse_train("leonardo-booster", ["ACCOUNT=p", "NODES=2", "TIME=48:00:00"], "1-00:00:00 there",
+                          "; PARTITION=boost_usr_prod QOS=boost_qos_lprod takes 1-3 nodes for at most 4-00:00:00")
+        done = self.submit("-n", "leonardo-booster", *TRAIN[1:], "ACCOUNT=p", "NODES=300")
+        self.assertTrue(done.stderr.endswith("1-64 nodes for at most 1-00:00:00\n"), done.stderr)
         self.refuse_train("roihu-gpu", ["ACCOUNT=p", "NODES=2"], "NODES=2", "allows 1-4")
         self.refuse_train("roihu-gpu", ["ACCOUNT=p", "CPUS=36"], "exactly 72")
         self.refuse_train("truba-akya", ["ACCOUNT=p", "CPUS=4"], "at least 10")

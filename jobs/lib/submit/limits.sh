@@ -7,6 +7,25 @@ site_default() { [[ -n ${value[$1]:-}${dropped[$1]:-} ]] || value[$1]="${site[${
 
 known_queues() { cut -d' ' -f1 <<<"${site[LIMIT]}" | sort -u | paste -sd' '; }
 
+# queues_for NODES [TIME]: "; QOS=large takes ..." of those that would take the job.
+queues_for() {
+  local where range time found=""
+  while read -r where range time; do
+    (($1 >= ${range%-*} && $1 <= ${range#*-})) || continue
+    [[ -z ${2:-${given_time:-}} ]] || ! is_longer "${2:-${given_time:-}}" "$time" || continue
+    found+="${found:+, }$(queue_words "$where") takes $range nodes for at most $time"
+  done <<<"${site[LIMIT]}"
+  printf '%s' "${found:+; $found}"
+}
+
+# queue_words PARTITION[:QOS]: as keys.
+queue_words() {
+  local words=()
+  [[ ${1%%:*} == "" || ${1%%:*} == "*" ]] || words+=("PARTITION=${1%%:*}")
+  [[ $1 != *:?* || ${1#*:} == "*" ]] || words+=("QOS=${1#*:}")
+  printf '%s' "${words[*]:-the default queue}"
+}
+
 check_queue() {
   local limits range time first last queue name known=""
   local -i nodes="${value[NODES]:-1}"
@@ -28,10 +47,10 @@ to ${site[FILE]} (or to a copy in ${config_folder:-a folder of QUERN_SITES}${con
     fi
     ! is_longer "${value[TIME]}" "$time" ||
       fail "TIME=${value[TIME]} for $nodes node(s): ${site[NAME]} allows $time there ($queue: \
-$(paste -sd';' <<<"$limits" | sed 's/;/, /g'))"
+$(paste -sd';' <<<"$limits" | sed 's/;/, /g'))$(queues_for "$nodes" "${value[TIME]}")"
     return 0
   done <<<"$limits"
-  fail "NODES=$nodes: ${site[NAME]} allows in $queue: $known"
+  fail "NODES=$nodes: ${site[NAME]} allows in $queue: $known$(queues_for "$nodes")"
 }
 
 check_account() {
