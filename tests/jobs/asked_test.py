@@ -79,9 +79,9 @@ class AskedTest(SubmitCase):
         for state in ("PENDING", "RUNNING"):
             self.knows(f"42 {state} run")
             for words in (TRAIN, [*TRAIN, "AFTER=after:42"]):
-                self.assert_refused(words, "/run: job 42 (train) is queued or running", "jobs/stop", "AFTER=afterany:42")
-        self.assert_refused(CHAIN, "job 42 (train)")
-        self.assert_refused(["local", *TRAIN[1:]], "job 42 (train)")
+                self.assert_refused(words, "/run: job 42 (train) is queued or running", "jobs/stop", "AFTER=afterany:42", printed=True)
+        self.assert_refused(CHAIN, "job 42 (train)", printed=True)
+        self.assert_refused(["local", *TRAIN[1:]], "job 42 (train)", printed=True)
         done = self.submit(*TRAIN, SQUEUE_STATES="COMPLETED")
         self.assertEqual(done.returncode, 2, done.stdout)
         for after in ("AFTER=42", "AFTER=afterany:42", "AFTER=after:42,afterany:42"):
@@ -94,7 +94,7 @@ class AskedTest(SubmitCase):
         """Who waits for it waits for those that it waits for."""
         self.run_of("41 train", "42 train")
         self.knows("41 RUNNING run", "42 PENDING run")
-        self.assert_refused([*TRAIN, "AFTER=afterany:41"], "job 41 (train), 42 (train)", "AFTER=afterany:42")
+        self.assert_refused([*TRAIN, "AFTER=afterany:41"], "job 41 (train), 42 (train)", "AFTER=afterany:42", printed=True)
         self.accepted("-n", *TRAIN, "AFTER=afterany:42")
 
     def test_jobs_that_do_not_train(self):
@@ -110,8 +110,8 @@ class AskedTest(SubmitCase):
         self.run_of("41 chain-1", "42 chain-2")
         self.knows(f"41 RUNNING {name}", f"42 PENDING {name}")
         self.accepted("-n", *CHAIN)
-        self.assert_refused([*CHAIN, "JOB_NAME=another"], "job 41 (chain-1), 42 (chain-2)")
-        self.assert_refused(TRAIN, "job 41 (chain-1), 42 (chain-2)")
+        self.assert_refused([*CHAIN, "JOB_NAME=another"], "job 41 (chain-1), 42 (chain-2)", printed=True)
+        self.assert_refused(TRAIN, "job 41 (chain-1), 42 (chain-2)", printed=True)
 
     def test_a_slurm_that_does_not_answer(self):
         self.run_of("41 train")

@@ -2,6 +2,7 @@
 """What jobs/submit --wait, jobs/status --watch and jobs/stop make of a Slurm that forgets, that fails and that does not
 answer. Called as `queue_test.py .../bin/quern`; Slurm's commands are scripts here, because a real one takes minutes to
 forget. With a real one: tests/slurm."""
+import shutil
 import sys
 import unittest
 
@@ -103,6 +104,26 @@ class QueueTest(SubmitCase):
         self.assertIn("job 3: train was waiting, and leaves the queue", done.stdout)
         self.assertIn("job 2", done.stderr)
         self.assertTrue((self.folder / "more" / "STOP").exists())
+
+    def test_no_stop_in_a_finished_run(self):
+        """...where Slurm does not answer; in another it may reach what trains."""
+        for name in ("run", "done"):
+            self.submitted(name, 1)
+        (self.folder / "done" / "DONE").touch()
+        self.states([])
+        done = self.command("stop", "run", "done", status=2, NO_ANSWER="Unable to contact")
+        self.assertEqual([(self.folder / name / "STOP").exists() for name in ("run", "done")], [True, False], done.stderr)
+        self.assertIn("done: Slurm does not answer; the run is finished", done.stderr)
+
+    def test_a_squeue_that_hangs(self):
+        self.submitted("run", 1)
+        self.program("squeue", "#!/bin/sh\nexec sleep 60\n")
+        jobs = self.folder / "short"
+        shutil.copytree(ROOT / "jobs", jobs, ignore=shutil.ignore_patterns("__pycache__"))
+        slurm = jobs / "lib" / "status" / "slurm.py"
+        slurm.write_text(slurm.read_text().replace("TIMEOUT_S = 30", "TIMEOUT_S = 1"))
+        done = self.submit("run", command=jobs / "status")
+        self.assertIn("  Slurm does not answer: squeue did not end within 1 s\n", done.stdout, done.stderr)
 
     def test_squeue_is_asked_for_all_jobs(self):
         """SQUEUE_STATES and such of the user's environment hide jobs."""

@@ -57,13 +57,17 @@ class SubmitCase(unittest.TestCase):
         account = [] if "generic" in site else ["ACCOUNT=p1"]
         return self.filled(site, "train", "RECIPE=mlp.toml", "RUN_DIR=run", *account, *values)
 
-    def assert_refused(self, args, *texts):
-        """Status 2, one error line with these texts, and nothing was written or queued."""
+    def assert_refused(self, args, *texts, printed=False):
+        """Status 2, one error line with these texts, and nothing was written or queued. `printed`: -n prints the job all
+        the same, and warns."""
         before = sorted(self.folder.rglob("*"))
         for mode in ([], ["-n"]):
             done = self.submit(*mode, *args)
-            self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
-            errors = [line for line in done.stderr.splitlines() if line.startswith("submit: error:")]
+            warns = printed and mode
+            self.assertEqual(done.returncode, 0 if warns else 2, done.stdout + done.stderr)
+            self.assertEqual("#SBATCH" in done.stdout, bool(warns))
+            errors = [line for line in done.stderr.splitlines()
+                      if line.startswith("submit: warning:" if warns else "submit: error:")]
             self.assertEqual(len(errors), 1, done.stderr)
             for text in texts:
                 self.assertIn(text, errors[0])

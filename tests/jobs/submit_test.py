@@ -23,6 +23,19 @@ class SubmitTest(SubmitCase):
         self.assert_refused(["generic", "train", "RECIPE"], "KEY=VALUE")
         self.assertIn("Templates:", self.submit("--help").stdout)
 
+    def test_without_a_slurm(self):
+        bin = self.folder / "bin"
+        for name in ("sbatch", "squeue", "scontrol"):
+            (bin / name).unlink()
+        for name in os.listdir("/usr/bin"):
+            if not name.startswith("s") or name in ("sed", "seq", "sha256sum", "sort", "stat", "sleep"):
+                (bin / name).symlink_to(f"/usr/bin/{name}")
+        done = self.submit(*TRAIN, PATH=str(bin))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("submit: error: there is no sbatch on the PATH, so no Slurm on this machine: the site local", done.stderr)
+        self.assertFalse((self.folder / "run").exists())
+        self.assertIn("#SBATCH", self.submit("-n", *TRAIN, PATH=str(bin)).stdout)
+
     def test_keys(self):
         self.refuse_train("generic", ["NODE=2"], "unknown key 'NODE'", "did you mean NODES", "RUN_DIR")
         self.refuse_train("generic", ["nodes=2"], "unknown key 'nodes'")

@@ -117,6 +117,8 @@ def run(*command):
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               timeout=TIMEOUT_S, env=env)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return 1, "", str(error)
+    except subprocess.TimeoutExpired:
+        return 1, "", "{} did not end within {} s".format(command[0], TIMEOUT_S)
+    except OSError as error:
+        return 1, "", "{}: {}".format(command[0], error.strerror)
     return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")

@@ -64,7 +64,9 @@ check_other_jobs() {
   [[ -n $newest ]] && ! waits_for_end "$1" "$newest" || return 0
   advice="wait for its end, or end it with ${jobs_prefix}stop $folder"
   [[ $place != slurm || $newest != [0-9]* ]] || advice+=", or give AFTER=afterany:$newest to start after it"
-  fail "$folder: job $left is queued or running, and one job at a time trains there: $advice"
+  left="$folder: job $left is queued or running, and one job at a time trains there: $advice"
+  [[ $mode == print ]] || fail "$left"
+  warn "$left"
 }
 
 # states_of_job ID: of the job or of its tasks, a line each. Returns 1 where nobody knows it, 2 where Slurm does not answer.

@@ -10,6 +10,8 @@ place=slurm
 choose_place() {
   if [[ $1 == no ]]; then
     [[ ${site[SCHEDULER]} == slurm ]] || place=local
+    [[ $place == local || ($mode != submit && $mode != test) ]] || command -v sbatch >/dev/null ||
+      fail "there is no sbatch on the PATH, so no Slurm on this machine: the site local runs jobs without one, and -n prints them"
     return 0
   fi
   [[ ${site[SCHEDULER]} == slurm ]] || fail "--here is for allocations of Slurm: ${site[NAME]} runs jobs without it"
