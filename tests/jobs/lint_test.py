@@ -220,6 +220,19 @@ class LintTest(unittest.TestCase):
         self.assert_found("#!/bin/bash\n", "\n", (1, "no-interpreter"))
         self.assertEqual(self.names(GOOD.replace("\n", "\r\n")), [(1, "windows-line-ends")])
 
+    def test_other_shells(self):
+        """Their lines are not read as those of bash; it is said."""
+        text = ("#!/bin/tcsh -f\n#SBATCH --nodes=2 --mem=64 --time=24:00\n# a comment's quote\nsetenv A `date`\n"
+                "if ( $?B ) then\n  echo $status\nendif\n#SBATCH --ntasks=2\nfoo \"$argv\" | tee log\n")
+        for line in ("#!/bin/tcsh -f", "#!/usr/bin/env -S tcsh -f", "#!/usr/bin/env python3"):
+            done = self.lint(text.replace("#!/bin/tcsh -f", line), "--json")
+            self.assertEqual([(one["line"], one["name"]) for one in json.loads(done.stdout)],
+                             [(2, "memory-unit"), (2, "time-of-minutes"), (8, "directive-after-command")])
+            self.assertIn("before line 4", json.loads(done.stdout)[2]["fix"])
+            self.assertIn(f"its lines are for {'python3' if 'python' in line else 'tcsh'}, not for a shell like bash: "
+                          "only #SBATCH lines are looked at", done.stderr)
+        self.assertEqual(self.lint("#!/usr/bin/env bash\ntrue\n").stderr, "")
+
     def test_allowed(self):
         text = GOOD.replace("#SBATCH --signal=USR1@300\n", "# lint: allow no-signal: short\n")
         self.assertEqual(self.names(text), [])

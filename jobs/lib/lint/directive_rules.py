@@ -49,7 +49,7 @@ def not_read(script):
     for directive in script.late:
         yield Finding(directive.number, "directive-after-command", "'#SBATCH {}' is not read".format(directive.text),
                       "Slurm stops reading at the first command",
-                      "move it up, before line {}".format(min(one.line for one in script.commands)))
+                      "move it up, before line {}".format(script.first))
     for number, line in enumerate(script.lines, 1):
         if number not in script.document_lines and _is_nearly_read(line):
             yield Finding(number, "not-a-directive", "this line is a comment",

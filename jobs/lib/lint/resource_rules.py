@@ -147,4 +147,5 @@ def memory(script):
                     "--{}={}G".format(option.name, option.value))
 
 
+OF_DIRECTIVES = (gpus_twice, tasks_and_nodes, time_limit, time_of_minutes, memory)
 RULES = (tasks_and_gpus, gpus_twice, tasks_and_nodes, hidden_peers, cores, time_limit, time_of_minutes, memory)

@@ -15,6 +15,7 @@ Directive = collections.namedtuple("Directive", "number text words quote")
 # before: the option in front of it, or None.
 Stray = collections.namedtuple("Stray", "directive word before")
 
+SHELLS = ("sh", "ash", "bash", "dash", "ksh", "ksh93", "mksh", "rbash", "zsh")  # whose language is read
 LAUNCHERS = {"srun", "mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prun", "prterun", "jsrun", "ibrun", "aprun",
              "torchrun", "accelerate", "deepspeed"}
 MPI_LAUNCHERS = {"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prun", "prterun"}
@@ -22,6 +23,14 @@ MPI_LAUNCHERS = {"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prun", "prter
 HELPERS = {"hostname", "echo", "printf", "nvidia-smi", "rocm-smi", "env", "printenv", "date", "uname", "lscpu", "nproc",
            "numactl", "true", "id", "sleep", "mkdir", "cp", "rsync", "tar", "rm", "df", "ls", "cat", "lstopo", "taskset",
            "sbcast", "ulimit", "uptime", "free", "chmod", "mv", "dd", "which", "pwd", "test", "touch", "ip"}
+
+
+def interpreter_of(line):
+    """The name of the program in "#!/usr/bin/env -S tcsh -f"; None without one."""
+    words = re.sub(r"^#!\s*", "", line.rstrip("\r")).split() if line.startswith("#!") else []
+    while words and (os.path.basename(words[0]) == "env" or words[0].startswith("-")):
+        words.pop(0)
+    return os.path.basename(words[0]) if words else None
 
 
 class Part:
@@ -113,6 +122,8 @@ class Script:
         self.text = text
         self.folder = folder  # where the file lies
         self.lines = text.replace("\r\n", "\n").split("\n")
+        self.interpreter = interpreter_of(self.lines[0])
+        self.foreign = self.interpreter is not None and self.interpreter not in SHELLS
         self.allowed = set(re.findall(r"^# lint: allow ([\w-]+)", text, re.MULTILINE))
         self.directives = []
         self.late = []  # the same, behind the first command: Slurm does not read them
@@ -125,26 +136,34 @@ class Script:
         self.launches = [Launch(command) for command in self.commands if command.name in LAUNCHERS]
 
     def _reader(self):
+        if self.foreign:
+            return Reader("")
         try:
             return Reader("\n".join(self.lines))
         except RecursionError:  # thousands of parentheses: no script that anybody wrote
             return Reader("")
 
     def _read_directives(self):
-        first = min([command.line for command in self.commands] or [len(self.lines) + 1])
+        self.first = min([command.line for command in self.commands]
+                         or [self._first_line() if self.foreign else len(self.lines) + 1])
         for number, line in enumerate(self.lines, 1):
             found = re.match(r"#SBATCH(?=[\s-]|$)(.*)", line)
             if not found or number in self.document_lines:
                 continue
             text = found.group(1).strip(" \t\r")  # and no blanks that Slurm does not know
             directive = Directive(number, text, *known.split_line(text))
-            if number > first:
+            if number > self.first:
                 self.late.append(directive)
             elif directive.words[:1] in (["hetjob"], ["packjob"]):
                 self.parts.append(Part())
             else:
                 self.directives.append(directive)
                 self._read_options(directive)
+
+    def _first_line(self):
+        """That is no comment, in whatever language."""
+        return min([number for number, line in enumerate(self.lines, 1) if line.strip() and not line.startswith("#")]
+                   or [len(self.lines) + 1])
 
     def _read_options(self, directive):
         rest = directive.words
