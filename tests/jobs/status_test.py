@@ -299,6 +299,9 @@ class StatusTest(LocalCase):
         text = self.status("run")
         self.assertIn("job 7  train  RUNNING, 12:33 of 12:00:00 on node[1-2], 17 of 20 restarts left", text)
         self.assertIn("job 8  evaluate  PENDING (Dependency)", text)
+        self.program("squeue", "echo '7|7|EXPEDITING|N/A|0:00|12:00:00||BeginTime'\n")  # of a newer Slurm
+        self.assertEqual(self.facts_of("run")["state"], "waiting")
+        self.program("squeue", "echo '7|7|RUNNING|2026-01-01T00:00:00|12:33|12:00:00|node[1-2]|None'\n")
         self.program("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1\n")
         self.program("sacct", "echo '7|NODE_FAIL|0:0|s|00:10|01:00|node1'\necho '7|TIMEOUT|0:15|s|01:00|01:00|node1'\n"
                               "echo '8|CANCELLED by 0|0:0|Unknown|00:00|10:00|None assigned'\n")
