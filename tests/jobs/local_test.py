@@ -46,7 +46,7 @@ class LocalTest(LocalCase):
         self.assertRegex(done.stdout, r"(?m)^\[job local-\d+\] SETUP line failed: module load nosuch$")
         self.assertEqual(done.stdout.count("SETUP line failed"), 1, done.stdout)
         (self.folder / "init").mkdir()
-        (self.folder / "init" / "bash").write_text('module() { echo "loading $2" >&2; [[ $2 != nosuch ]]; }\n')
+        (self.folder / "init" / "bash").write_text('echo init >>init-calls\nmodule() { echo "loading $2" >&2; [[ $2 != nosuch ]]; }\nfalse\n')
         done = self.submit(*values, "RUN_DIR=with", **nowhere | {"MODULESHOME": str(self.folder)})
         self.assertIn("here: loading nosuch; SETUP line failed: module load nosuch (", done.stderr)
         self.assertIn("SETUP line failed: module load nosuch\n", done.stdout)
@@ -56,6 +56,12 @@ class LocalTest(LocalCase):
         self.assertEqual(done.stderr, "")
         self.assertIn("loading gcc\n", done.stdout)
         self.assertNotIn("SETUP line failed", done.stdout)
+        # Not where nothing is loaded: it may set modules of its own.
+        (self.folder / "init-calls").unlink()
+        file.write_text(file.read_text().replace("module load gcc", "export Z=module"))
+        done = self.submit(*values, "RUN_DIR=plain", **nowhere | {"MODULESHOME": str(self.folder)})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertFalse((self.folder / "init-calls").exists())
 
     def test_signals_and_restarts_in_place(self):
         process = self.begin("train", "RECIPE=long.toml", "RUN_DIR=run", "RANKS=2", "MAX_RESTARTS=1", "PREFLIGHT=no")

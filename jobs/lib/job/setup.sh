@@ -10,10 +10,10 @@ find_modules() {
     [[ -r $file ]] || continue
     # shellcheck source=/dev/null
     source "$file"
-    return
+    return 0
   done
 }
-find_modules
+
 # Of the lines themselves, not of what is in files that they read. The job goes on, as it would without this.
 # shellcheck disable=SC2034  # in the trap
 setup_depth=${#BASH_SOURCE[@]}

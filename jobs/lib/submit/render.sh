@@ -56,6 +56,7 @@ included() {
 setup_lines() {
   [[ -n ${value[SETUP]} ]] || return 0
   included setup.sh
+  [[ ! $'\n'"${value[SETUP]}" =~ [^[:alnum:]_=](module|ml)[[:blank:]] ]] || printf 'find_modules\n'
   printf '%s\n' "${value[SETUP]}" "trap - ERR"
 }
 
