@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What becomes of a job after its step has ended (jobs/lib/job/run.sh), decided without a Slurm; with one:
 tests/slurm/requeue_test.py and watch_test.py."""
+import fcntl
 import pathlib
 import subprocess
 import sys
@@ -281,6 +282,13 @@ class EndsTest(unittest.TestCase):
             self.assertIn(f"given up: exit status {status} of job 7; its log says why", done[1])
         for name, text in (("train", "here: submit again to go on"), ("chain-1", "here: the next job of the chain continues, or submit again")):
             self.assertIn(text, self.run_script(f"job_name={name} retries=9; end_run 1")[1])
+        gave_up.unlink()
+        with open(self.run_dir / ".lock", "w", encoding="utf-8") as lock:  # of a training that does not end
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.assertEqual(self.run_script("job_name=chain-1; end_run 2")[0], 2)
+        self.assertFalse(gave_up.exists())
+        self.assertEqual(self.run_script("job_name=chain-1; end_run 2")[0], 2)
+        self.assertTrue(gave_up.exists())
         gave_up.write_text("by hand\n")
         self.assertEqual(self.run_script("begin_run")[0], 93)
         gave_up.unlink()

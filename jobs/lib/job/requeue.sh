@@ -65,6 +65,9 @@ reason_not_to_requeue() {
   fi
 }
 
+# Does another training hold the folder of run $1? A start that it kept out ends with exit status 2, too, and that passes.
+is_locked() { [[ -e $1/.lock ]] && { flock -n -E 9 "$1/.lock" true; (($? == 9)); }; } 2>/dev/null
+
 # Exit status 93 of the program, in a chain 2 as well: a restart cannot help. Chained jobs and restarts see the file.
 give_up() { printf '%s\n' "$2" >"$1/job/GAVE_UP"; }
 

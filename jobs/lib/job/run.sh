@@ -124,7 +124,7 @@ end_run() {
     0) say "done" ;;
     2 | 126 | 127) # wrong input, or no such program
       say "failed: exit status $status"
-      [[ $job_name != chain-* ]] || give_up "$run_dir" "exit status $status of job $SLURM_JOB_ID; its log says why"
+      [[ $job_name != chain-* ]] || is_locked "$run_dir" || give_up "$run_dir" "exit status $status of job $SLURM_JOB_ID; its log says why"
       ;;
     93)
       say "not requeued: the program says that a restart cannot help (exit status 93)"
