@@ -124,7 +124,8 @@ def _stored_inputs(array, what):
         return array
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{what} of {array.dtype}, expected numbers")
-    stored = array.astype("<f2" if array.dtype == np.float16 else "<f4")
+    with np.errstate(over="ignore"):  # what is too large is named below
+        stored = array.astype("<f2" if array.dtype == np.float16 else "<f4")
     finite = np.isfinite(stored).reshape(len(stored), -1).all(axis=1)
     if not finite.all():
         raise ValueError(f"the {what} of sample {int(np.argmin(finite))} are not finite {stored.dtype.name} numbers")

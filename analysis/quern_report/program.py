@@ -204,12 +204,13 @@ def values_of(program, run_folder, best, data, out):
     try:
         with out.open(encoding="utf-8", newline="") as file:
             header, *rows = csv.reader(file)
-        values = {int(row[0]): [float(value) for value in row[1:]] for row in rows}
-        if header[:1] != ["index"] or any(len(row) != len(header) - 1 for row in values.values()):
+        if header[:1] != ["index"] or any(len(row) != len(header) for row in rows):
             raise ValueError("expected an index and a value of each output")
+        outputs = [column for column, name in enumerate(header) if name.startswith("value")]  # not the targets
+        values = {int(row[0]): [float(row[column]) for column in outputs] for row in rows}
     except (OSError, ValueError, IndexError) as error:
         raise ProgramError(f"cannot read {out}: {error!r}") from error
-    return header[1:], values, checkpoint, warnings
+    return [header[column] for column in outputs], values, checkpoint, warnings
 
 
 def epoch_of(program, checkpoint):

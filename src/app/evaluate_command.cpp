@@ -100,8 +100,8 @@ void check_metrics(const MetricsChoice& choice, const Recipe& recipe) {
   }
   if (recipe.data.target == TargetType::label) return;
   throw InputError(
-      "--metrics are of classifiers, expected data.target = \"label\", or loss.type = "
-      "\"binary_cross_entropy\" with data.target = \"values\"");
+      "--metrics count right answers, expected a network trained with data.target = \"label\", or "
+      "with loss.type = \"binary_cross_entropy\" and data.target = \"values\"");
 }
 
 ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
@@ -189,8 +189,9 @@ Command add_evaluate_command(CommandLine app) {
   command
       .add_option("--metrics", options->metrics,
                   "More about a classifier, separated by commas: top5 (accuracy among the five "
-                  "largest outputs), per_class (recall, precision and F1 of each class), confusion "
-                  "(a row for each label, a column for each predicted class)")
+                  "largest outputs), per_class (recall, precision and F1 of each class, or of each "
+                  "output of a network trained with binary cross entropy), confusion (a row for "
+                  "each label, a column for each predicted class)")
       .type_name("NAMES");
   command.add_flag("--json", options->json, "Print one JSON object instead of a sentence");
   return {command,

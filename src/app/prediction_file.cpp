@@ -21,7 +21,7 @@ std::string ending_of(const std::string& out) {
 
 void check_prediction_ending(const std::string& out) {
   const std::string ending = ending_of(out);
-  for (const char* known : {"", ".csv", ".npy", ".h5", ".hdf5"})
+  for (const char* known : {"", ".", ".csv", ".npy", ".h5", ".hdf5"})
     if (ending == known) return;
   throw InputError("'" + out + "' ends in " + printable(ending) +
                    ", which is no format of predictions (expected .csv or no ending, .npy, .h5 or "

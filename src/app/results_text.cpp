@@ -101,7 +101,7 @@ std::string evaluation_report(const EvaluationInfo& info) {
                         100.0 * share_of(info.correct, info.answers), info.correct, info.answers);
   }
   if (info.rmse) text += "  rmse " + decimal_text(*info.rmse, 6);
-  if (info.r2) text += fmt::format("  r2 {:.6f}", *info.r2);
+  if (info.r2) text += "  r2 " + decimal_text(*info.r2, 6);
   if (info.answers != info.samples) text += fmt::format("  ({} samples)", info.samples);
   if (info.top5) {
     text += fmt::format("  top-5 {:.2f} %", 100.0 * static_cast<double>(*info.top5) /

@@ -87,7 +87,8 @@ PlanInfo info_of(Communicator& comm, const TrainingRun& run) {
   info.memory_bytes = step.figures().memory_bytes();
   info.copy_bytes = snapshot_bytes(run.network().table(), num_state_arrays(run.recipe().optimizer));
   if (run.recipe().parallel.pipeline * run.recipe().parallel.tensor > 1)
-    info.collected_bytes = snapshot_bytes(run.network().table(), 0);
+    info.collected_bytes = (step.state().place == StatePlace::owners ? 2 : 1) *
+                           snapshot_bytes(run.network().table(), 0);
   info.segments = run.network().num_recomputed_segments() + 1;
   info.optimizer_bytes = step.figures().optimizer_bytes;
   const StatePlace place = step.state().place;

@@ -156,12 +156,14 @@ std::string scaling_text(const ScalingPlanner& planner, const PlanSources& sourc
   line("gradient", fmt::format("{}; a rank sends {} a step, a node {} over the network",
                                bytes_of(4.0 * static_cast<double>(demand.floats)),
                                bytes_of(last.time.rank_bytes), bytes_of(last.time.node_bytes)));
-  line("memory", fmt::format("{} per rank, and the data; for checkpoints {} more on rank 0{}",
-                             bytes_text(last.memory_bytes),
-                             bytes_text(planner.demands().checkpoint_copy_bytes(planner.recipe())),
-                             is_split ? fmt::format(", at most {} on others",
-                                                    bytes_text(planner.demands().collected_bytes()))
-                                      : ""));
+  line("memory",
+       fmt::format(
+           "{} per rank, and the data; for checkpoints {} more on rank 0{}",
+           bytes_text(last.memory_bytes),
+           bytes_text(planner.demands().checkpoint_copy_bytes(planner.recipe())),
+           is_split ? fmt::format(", at most {} on others",
+                                  bytes_text(planner.demands().collected_bytes(planner.recipe())))
+                    : ""));
   line("step",
        fmt::format("{}: {} computing, {}then {} for sums over the ranks",
                    time_text(last.time.step_s()), time_text(last.time.compute_s),

@@ -197,8 +197,8 @@ std::int64_t StepDemands::checkpoint_copy_bytes(const Recipe& recipe) const {
   return snapshot_bytes(whole_->network().table(), num_state_arrays(recipe.optimizer));
 }
 
-std::int64_t StepDemands::collected_bytes() const {
-  return snapshot_bytes(whole_->network().table(), 0);
+std::int64_t StepDemands::collected_bytes(const Recipe& recipe) const {
+  return (recipe.parallel.shard_optimizer ? 2 : 1) * snapshot_bytes(whole_->network().table(), 0);
 }
 
 }  // namespace quern

@@ -31,8 +31,9 @@ class StepDemands {
   std::int64_t memory_bytes(const Recipe& recipe, const StepDemand& demand) const;
   /// Bytes of the copy that rank 0 writes checkpoints from.
   std::int64_t checkpoint_copy_bytes(const Recipe& recipe) const;
-  /// And at most what other ranks need to hand it their parts of a split network: one array.
-  std::int64_t collected_bytes() const;
+  /// And at most what other ranks need to hand it their parts of a split network: one array, or two
+  /// where optimizer state is spread over ranks that send messages.
+  std::int64_t collected_bytes(const Recipe& recipe) const;
 
   /// Bytes that kernels read and write for a sample, and for the parameters in a step: each layer
   /// reads its input twice and its output's gradient, and writes its output and its input's

@@ -71,7 +71,7 @@ class Loss {
   virtual bool reads_tiles() const { return false; }
 
   /// How many answers of each sample are right or wrong, the most that kCorrect can count; 0: none,
-  /// and there is no accuracy.
+  /// and there is no accuracy. More than 2^24 right ones of a batch are a rounded number.
   virtual std::int64_t answers_per_sample() const { return 0; }
 
   /// Puts what a network puts out into the units of the targets, in place: for losses that take it

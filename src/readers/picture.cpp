@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <fstream>
 #include <string>
 
 #include "base/error.hpp"
@@ -22,24 +24,49 @@ std::string lower_extension(const std::filesystem::path& path) {
   return lower_case(path.extension().string());
 }
 
+// The first bytes of a file, and no more of it.
+class FileStart {
+ public:
+  explicit FileStart(const std::filesystem::path& path) : path_(path) {
+    file_.rdbuf()->pubsetbuf(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    errno = 0;
+    file_.open(path, std::ios::binary);
+    if (!file_) fail_reading(path_, errno);
+  }
+
+  template <std::size_t N>
+  bool read(std::array<std::uint8_t, N>& bytes) {
+    errno = 0;
+    file_.read(reinterpret_cast<char*>(bytes.data()), N);
+    if (file_.bad()) fail_reading(path_, errno);
+    return static_cast<bool>(file_);
+  }
+  bool skip(std::streamoff bytes) { return static_cast<bool>(file_.seekg(bytes, std::ios::cur)); }
+
+ private:
+  std::filesystem::path path_;
+  std::array<char, 512> buffer_{};  // before the file, which uses it
+  std::ifstream file_;
+};
+
 // Of a JPEG file, from behind its first two bytes on: the number of channels in the header of the
 // frame, 0 where there is none. In front of it there may be thumbnails, with frames of their own.
-int jpeg_channels(ByteSource& source) {
+int jpeg_channels(FileStart& file) {
   std::array<std::uint8_t, 1> byte{};
   std::array<std::uint8_t, 2> length{};
-  while (source.read(byte) == 1 && byte[0] == 0xff) {
+  while (file.read(byte) && byte[0] == 0xff) {
     while (byte[0] == 0xff)
-      if (source.read(byte) < 1) return 0;
+      if (!file.read(byte)) return 0;
     const int marker = byte[0];
-    if (source.read(length) < 2) return 0;
-    const std::uint64_t segment = 256u * length[0] + length[1];
+    if (!file.read(length)) return 0;
+    const int segment = 256 * length[0] + length[1];
     const bool is_frame =
         marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
     if (is_frame) {
       std::array<std::uint8_t, 6> frame{};  // bits, height, width, channels
-      return source.read(frame) == frame.size() ? frame.back() : 0;
+      return file.read(frame) ? frame.back() : 0;
     }
-    if (segment < 2 || source.skip(segment - 2) < segment - 2) return 0;
+    if (segment < 2 || !file.skip(segment - 2)) return 0;
   }
   return 0;
 }
@@ -56,15 +83,14 @@ bool begins_as_picture(std::string_view bytes) {
 }
 
 bool is_colour_picture(const std::filesystem::path& path) {
-  ByteSource source(path);
-  if (source.is_gzip()) return false;
+  FileStart file(path);
   std::array<std::uint8_t, 2> start{};
-  if (source.read(start) < start.size()) return false;
-  if (start[0] == 0xff && start[1] == 0xd8) return jpeg_channels(source) == 3;
-  std::array<std::uint8_t, 24>
-      png{};  // the rest of the signature, the header as far as its colours
+  if (!file.read(start)) return false;
+  if (start[0] == 0xff && start[1] == 0xd8) return jpeg_channels(file) == 3;
+  // The rest of the signature, and the header as far as its colours.
+  std::array<std::uint8_t, 24> png{};
   constexpr int kColourBit = 2;
-  return start[0] == 0x89 && source.read(png) == png.size() && (png.back() & kColourBit) != 0;
+  return start[0] == 0x89 && file.read(png) && (png.back() & kColourBit) != 0;
 }
 
 Picture read_picture(const std::filesystem::path& path) {

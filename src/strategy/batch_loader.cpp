@@ -19,14 +19,6 @@ void check_target(const Recipe& recipe, const Network& network) {
                      ", expected as many values as its input " + to_string(network.input_shape()) +
                      " has");
   }
-  if (recipe.data.augment.is_active() && recipe.data.target == TargetType::values &&
-      !output.is_flat()) {
-    throw InputError(
-        "data.augment contradicts data.target = \"values\" where the network puts out " +
-        to_string(output) +
-        ": the targets of a picture that is moved or mirrored stay as they are "
-        "(expected crop = 0 and flip = false)");
-  }
   const NormalizeSpec& targets = recipe.data.normalize_targets;
   if (targets.type != NormalizeType::given) return;
   for (const auto& [key, values] : {std::pair("mean", &targets.mean), {"std", &targets.std}}) {

@@ -9,7 +9,8 @@
 
 namespace quern {
 
-/// Losses are of samples, not divided by their number; correct answers are 0 without labels.
+/// Losses are of samples, not divided by their number; correct answers are those that the loss
+/// counts, 0 where it counts none.
 struct MetricSums {
   // Of the epoch so far, over all ranks: the same additions in the same order whenever the host
   // looks.

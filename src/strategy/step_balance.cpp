@@ -10,7 +10,11 @@ namespace quern {
 void check_can_balance(const GradientReducer& reducer, const RankSums& sums,
                        const Samples& samples) {
   const std::string lead = "parallel.balance: blocks move between ranks of one node that share ";
-  if (!reducer.takes_later_plans() || !sums.takes_later_plans())
+  if (reducer.takes_later_plans() && !sums.takes_later_plans())
+    throw InputError(lead +
+                     "memory, and there is too little of it for the sums that layers take "
+                     "over the batch (expected more room in /dev/shm)");
+  if (!reducer.takes_later_plans())
     throw InputError(lead + "memory, and the gradients of this run are added " +
                      reducer.describe() + " (expected one node, and kernels on CPUs)");
   if (samples.stream)

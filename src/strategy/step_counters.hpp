@@ -16,7 +16,7 @@ struct StepReport {
   TrainingProgress progress;  ///< counts the steps that updated parameters
   // Sums over the samples of the last batch.
   double loss = 0;        ///< not divided by their number
-  double correct = 0;     ///< 0 without labels
+  double correct = 0;     ///< answers, see Loss
   bool diverged = false;  ///< the loss of the step after progress.step was not finite
   bool stop = false;      ///< some rank voted to stop
   /// Of this rank: the sum over this epoch's batches of its own mean losses (train.per_rank_loss).

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/evaluator.hpp"
 
+#include <algorithm>
+
 #include "base/assert.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
@@ -100,10 +102,11 @@ Evaluation Evaluator::run(const ExecSpace& exec,
   const auto count = static_cast<double>(sums.samples);
   const double loss = sums.loss_sum / count;
   const double unit = model_.error_unit();
+  const std::int64_t answers = sums.samples * model_.loss().answers_per_sample();
   return {.samples = sums.samples,
           .loss = loss,
-          .answers = sums.samples * model_.loss().answers_per_sample(),
-          .correct = sums.correct,
+          .answers = answers,
+          .correct = std::min(sums.correct, answers),
           .has_targets = model_.compares_targets(),
           .target_variance = target_variance_,
           .squared_error =

@@ -37,10 +37,11 @@ std::vector<std::string> new_names(const std::string& file, const std::vector<Na
   for (const NamedTensor& tensor : found) names.push_back(tensor.name);
   for (const std::string& rule : rules.rename) {
     const std::size_t equals = rule.find('=');
-    if (equals == std::string::npos || rule == "=") {
-      throw InputError(fmt::format(
-          "{}: '{}' is no rule, expected OLD=NEW such as 'module.=', or '=NEW' for all names",
-          rules.rename_word, rule));
+    if (equals == std::string::npos || rule == "=" || (equals == 0 && !rule.ends_with('.'))) {
+      throw InputError(
+          fmt::format("{}: '{}' is no rule, expected OLD=NEW such as 'module.=', or '=NEW.' in "
+                      "front of all names",
+                      rules.rename_word, rule));
     }
     const std::string old_part = rule.substr(0, equals);
     bool applies = false;
@@ -83,6 +84,8 @@ std::string prefix_of(const std::vector<std::string>& known, const std::string& 
 void check_parts(const std::vector<std::string>& parts, const std::vector<std::string>& names,
                  const std::string& word, const std::string& owner) {
   for (const std::string& part : parts) {
+    if (part.empty())
+      throw InputError(fmt::format("{}: '' names nothing, expected a part of a name", word));
     const auto applies = [&](const std::string& name) { return begins_with(name, part); };
     if (std::any_of(names.begin(), names.end(), applies)) continue;
     std::vector<std::string> layers;

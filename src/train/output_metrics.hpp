@@ -35,8 +35,8 @@ class OutputMetrics {
   std::int64_t correct(int output) const { return count(output, 2); }
 
  private:
-  std::int64_t count(int output, int column) const {
-    return counts_[static_cast<std::size_t>(output * kColumns + column)];
+  std::int64_t count(int output, std::size_t column) const {
+    return counts_[static_cast<std::size_t>(output) * kColumns + column];
   }
 
   static constexpr int kColumns = 3;

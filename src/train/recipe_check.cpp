@@ -60,6 +60,17 @@ void check_program(const Recipe& recipe, int num_ranks) {
   check_precision(recipe);
 }
 
+void check_augmentation(const Recipe& recipe, const Shape& output) {
+  if (!recipe.data.augment.is_active() || recipe.data.target != TargetType::values ||
+      output.is_flat()) {
+    return;
+  }
+  throw InputError("data.augment contradicts data.target = \"values\" where the network puts out " +
+                   to_string(output) +
+                   ": the targets of a picture that is moved or mirrored stay as they are "
+                   "(expected crop = 0 and flip = false)");
+}
+
 void check_source(const Recipe& recipe, bool has_train, bool has_test) {
   if (recipe.data.source == DataSource::program && !has_train) {
     throw InputError(
@@ -86,6 +97,7 @@ RecipeInfo check_recipe(const Recipe& given, int num_ranks) {
   const Network network(recipe.network);
   make_loss(recipe.loss, network.output_shape());
   check_target(recipe, network);
+  check_augmentation(recipe, network.output_shape());
   check_program(recipe, num_ranks);
   if (recipe.parallel.pipeline > 1)
     cut_network(recipe.network, recipe.parallel.pipeline, recipe.parallel.cut);

@@ -23,6 +23,10 @@ RecipeInfo check_recipe(const Recipe& recipe, int num_ranks);
 /// Can the program train it on so many ranks: backend and precision?
 void check_program(const Recipe& recipe, int num_ranks);
 
+/// Is nothing moved or mirrored whose targets, pixels that a network with this output learns, stay
+/// where they are? Of a training: what was trained otherwise can be evaluated.
+void check_augmentation(const Recipe& recipe, const Shape& output);
+
 /// Do the samples come from where data.source says? `has_train`, `has_test`: the program brings
 /// some.
 void check_source(const Recipe& recipe, bool has_train, bool has_test);

@@ -35,8 +35,9 @@ std::string value_text(const BestEvaluation& best) {
 // A run that has a checkpoint goes on with other settings; one that has none is another run.
 std::string hint(std::int64_t last_checkpoint) {
   return std::string("A smaller optimizer.lr or optimizer.clip_norm may help: ") +
-         (last_checkpoint >= 0 ? "--change KEY=VALUE goes on from there with it"
-                               : "remove this run folder, or take another --run-dir");
+         (last_checkpoint >= 0
+              ? "--change KEY=VALUE goes on from there with it"
+              : "to begin anew with it, take another --run-dir or remove this one");
 }
 
 }  // namespace
@@ -52,7 +53,7 @@ std::string evaluation_text(const MetricsRecord& record) {
       fmt::format("           test loss {}{}", decimal_text(without_sign_of_nan(record.loss), 4),
                   accuracy_text(record.accuracy));
   if (record.rmse) text += "  rmse " + decimal_text(*record.rmse, 4);
-  if (record.r2) text += fmt::format("  r2 {:.4f}", *record.r2);
+  if (record.r2) text += "  r2 " + decimal_text(*record.r2, 4);
   return text + fmt::format("  ({} samples)", record.samples);
 }
 

@@ -186,8 +186,7 @@ class GridTensors {
   std::vector<NamedTensor> rows_;
 };
 
-// Rank 0's `state`, which fits, to where each rank has it: one array after the other, so that no
-// rank holds two besides its own.
+// Rank 0's `state`, which fits, to where each rank has it: one array after the other.
 void put_on_grid(const ProcessGrid& grid, const CheckpointState* state, const ParameterTable& whole,
                  const ParameterTable& table, const TrainState& to) {
   const WholeArrays arrays(grid.data(), to.place);

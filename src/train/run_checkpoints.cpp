@@ -69,12 +69,11 @@ void RunCheckpoints::open(const TrainingProgress& at, const BestEvaluation& best
   if (!is_to_be_best(at, best)) log::warn(missing_best_text(best));
 }
 
-void RunCheckpoints::begin_at(const CheckpointState& state, bool is_in_folder,
-                              std::vector<RecipeChange> changes) {
-  if (is_in_folder) has_written(state.progress);
-  started_from_ = is_in_folder ? state.started_from : state_name(state);
+void RunCheckpoints::begin_at(const CheckpointState& state, Continuation how) {
+  if (how.is_in_folder) has_written(state.progress);
+  started_from_ = std::move(how.started_from);
   earlier_changes_ = state.changes;
-  new_changes_ = std::move(changes);
+  new_changes_ = std::move(how.changes);
 }
 
 BestEvaluation RunCheckpoints::best_of(const CheckpointState& state) const {

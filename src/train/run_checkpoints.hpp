@@ -24,6 +24,13 @@
 
 namespace quern {
 
+/// How a run goes on from a checkpoint.
+struct Continuation {
+  bool is_in_folder = true;                ///< its folder has that checkpoint
+  std::vector<RecipeChange> changes = {};  ///< settings of its own
+  std::string started_from = {};           ///< CheckpointState::started_from
+};
+
 class RunCheckpoints {
  public:
   /// All arguments but `grid` must outlive it, and so must the grid's world. Writes nothing.
@@ -43,9 +50,8 @@ class RunCheckpoints {
 
   /// Rank 0's: the step of the newest one in the run folder; -1: none.
   std::int64_t last_step() const { return last_step_; }
-  /// Rank 0's: the run goes on from `state`, with these settings of its own. `is_in_folder`: the
-  /// folder has that checkpoint.
-  void begin_at(const CheckpointState& state, bool is_in_folder, std::vector<RecipeChange> changes);
+  /// Rank 0's: the run goes on from `state`.
+  void begin_at(const CheckpointState& state, Continuation how);
   /// Rank 0's: these settings.
   const std::vector<RecipeChange>& new_changes() const { return new_changes_; }
 

@@ -177,7 +177,7 @@ MetricsRecord RunReport::record(const char* kind, const TrainingProgress& at, st
   line.step = at.step;
   line.loss = loss;
   if (answers_per_sample_ > 0)
-    line.accuracy = correct / static_cast<double>(samples * answers_per_sample_);
+    line.accuracy = std::min(1.0, correct / static_cast<double>(samples * answers_per_sample_));
   line.samples = samples;
   line.ranks = comm_.size();
   line.time_s = since_start_.seconds();

@@ -72,28 +72,24 @@ std::string no_winograd(const Recipe& recipe) {
 
 std::string targets_left_behind(const Recipe& recipe) {
   if (!recipe.data.augment.is_active() || recipe.data.target != TargetType::values) return "";
-  return "data.augment moves or mirrors pictures and leaves their targets as they are: right only "
-         "where these do not say what is where";
+  return "data.augment moves or mirrors pictures and leaves their targets as they are: they must "
+         "not say where in the picture something is";
 }
 
-// What the loss does itself, done twice.
+// In front of the loss, which has a function of its own for what comes out.
 std::string needless_activation(const Recipe& recipe) {
   const LayerType last = recipe.network.layers.back().type;
-  const bool is_sigmoid = last == LayerType::sigmoid;
-  if (recipe.loss.type == LossType::binary_cross_entropy && is_sigmoid) {
-    return "the network ends with a sigmoid, and loss.type = \"binary_cross_entropy\" takes "
-           "another "
-           "one of what it puts out: probabilities are never below 0.5 (leave the layer out)";
-  }
-  const bool is_bounded = is_sigmoid || last == LayerType::tanh;
-  if (recipe.loss.type != LossType::cross_entropy || (!is_bounded && last != LayerType::relu))
-    return "";
-  return std::string("the network ends with a ") +
-         (is_sigmoid   ? "sigmoid"
-          : is_bounded ? "tanh"
-                       : "relu") +
-         ", and loss.type = \"cross_entropy\" takes the softmax of what it puts out: few classes "
-         "get a probability near 1 so (leave the layer out)";
+  const bool is_binary = recipe.loss.type == LossType::binary_cross_entropy;
+  if (!is_binary && recipe.loss.type != LossType::cross_entropy) return "";
+  const bool is_bounded = last == LayerType::sigmoid || last == LayerType::tanh;
+  if (!is_bounded && last != LayerType::relu) return "";
+  const char* kept_from = is_bounded ? "outputs between bounds keep probabilities away from 0 and 1"
+                          : is_binary ? "without negative outputs no probability is below 0.5"
+                                      : "outputs that are 0 get no gradient";
+  return std::string("the network ends with a ") + to_string(last) + ", and loss.type = " +
+         (is_binary ? "\"binary_cross_entropy\" applies a sigmoid"
+                    : "\"cross_entropy\" applies a softmax") +
+         " to what it puts out: " + kept_from + " (leave the layer out)";
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ class Snapshot {
  public:
   /// Collective over the grid's world: what all ranks have of the network `whole`, each of its own
   /// `table`, on rank 0; empty on the others. It goes there array by array: of another rank that
-  /// stands for a stage, or for a part of one, it takes the memory of one array.
+  /// stands for a stage, or for a part of one, it takes the memory of one array, of two where
+  /// state is spread.
   Snapshot(const ProcessGrid& grid, const ParameterTable& whole, const ParameterTable& table,
            const TrainState& train_state);
   Snapshot(const Snapshot&) = delete;

@@ -103,6 +103,12 @@ bool is_in_folder(const LoadedCheckpoint& start, const std::filesystem::path& ch
       start.path(), checkpoints / checkpoint_name(start.state().progress.step), absent);
 }
 
+// Is it a file of the run itself?
+bool is_of_run(const LoadedCheckpoint& start, const RunFolder& folder) {
+  std::error_code absent;
+  return std::filesystem::equivalent(start.path().parent_path(), folder.checkpoints(), absent);
+}
+
 // Nothing where it is damaged, of which a warning tells. `known`: those whose turn that was before.
 std::optional<LoadedCheckpoint> read_good(const std::filesystem::path& path,
                                           const std::vector<std::filesystem::path>& known) {
@@ -137,7 +143,8 @@ void compare_with_folder(const RunFolder& folder,
       found.damaged.push_back(file->path);
       continue;
     }
-    const bool has_started_so = theirs->state().started_from == state_name(start.state());
+    const bool has_started_so =
+        !is_of_run(start, folder) && theirs->state().started_from == found.started_from;
     if (has_started_so ||
         (!is_later && compare_checkpoints(theirs->state(), start.state()).same_training_state())) {
       found.is_in_folder = true;
@@ -218,12 +225,15 @@ StartingPoint find_starting_point(const std::string& resume, const RunFolder& fo
   if (resume == "auto") {
     start = load_newest(folder.checkpoints(), &found.damaged);
     found.is_in_folder = true;
+    if (start) found.started_from = start->state().started_from;
     if (!start) refuse_lost_checkpoints(folder);
     if (!start && !run.changes.empty()) refuse_change_of_new_run(folder);
   } else {
     check_resume(resume);
     std::vector<std::filesystem::path> known_damaged;
     start = load_from(resume, &known_damaged);
+    found.started_from =
+        is_of_run(*start, folder) ? start->state().started_from : state_name(start->state());
     compare_with_folder(folder, known_damaged, found);
   }
   // Numbers that were taken out of other data would differ, too.

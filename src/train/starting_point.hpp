@@ -28,6 +28,7 @@ struct StartingPoint {
   bool is_in_folder = false;                   ///< or the run's folder has the same
   std::vector<std::filesystem::path> damaged;  ///< checkpoints of the folder that were passed over
   std::vector<RecipeChange> changes;           ///< of the run's recipe against the checkpoint's
+  std::string started_from;                    ///< CheckpointState::started_from
 };
 
 /// Rank 0: the checkpoint to continue from. `resume`: "auto" (the newest

@@ -311,15 +311,14 @@ void Trainer::begin_with(const std::vector<NamedTensor>* tensors) {
   step_.publish_state();
 }
 
-void Trainer::resume(const CheckpointState* state, bool is_in_folder,
-                     std::vector<RecipeChange> changes) {
+void Trainer::resume(const CheckpointState* state, Continuation how) {
   run_on_root(comm_, [&] { check_progress(state->progress, train_.count); });
   progress_ = broadcast_value(comm_, state ? state->progress : TrainingProgress{});
   best_ = broadcast_value(comm_, state ? checkpoints_.best_of(*state) : best_);
   restore(grid_, state, model_.whole().table(), model_.network().table(), step_.state());
   step_.publish_state();
-  if (state) checkpoints_.begin_at(*state, is_in_folder, std::move(changes));
-  begins_elsewhere_ = broadcast_value(comm_, state && !is_in_folder);
+  begins_elsewhere_ = broadcast_value(comm_, state && !how.is_in_folder);
+  if (state) checkpoints_.begin_at(*state, std::move(how));
 }
 
 }  // namespace quern

@@ -41,12 +41,9 @@ class Trainer {
   std::int64_t total_steps() const { return step_.steps_per_epoch() * recipe_.train.epochs; }
 
   /// Collective. Continues from rank 0's checkpoint (the other ranks pass nullptr). AgreedError
-  /// when it does not fit (exit 2) or stands outside the data (exit 93). `is_in_folder`, rank 0's:
-  /// is that file the run folder's own? Another is written there before anything is trained.
-  /// `changes`, rank 0's: what the recipe has otherwise than the checkpoint's; they are kept with
-  /// the run.
-  void resume(const CheckpointState* state, bool is_in_folder = true,
-              std::vector<RecipeChange> changes = {});
+  /// when it does not fit (exit 2) or stands outside the data (exit 93). `how`: rank 0's. A
+  /// checkpoint that is not the run folder's own is written there before anything is trained.
+  void resume(const CheckpointState* state, Continuation how = {});
 
   /// Collective, before run(). Overwrites these of the model's parameters with rank 0's `tensors`
   /// (the other ranks pass nullptr), which have names and shapes of the network.

@@ -155,12 +155,12 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
   if (recipe_.data.source == DataSource::program) check_same_samples();
   run_on_root(comm_, [&] { find_start(); });
   connections_ = connect_devices(grid_, recipe_.parallel.backend);
-  trainer_.emplace(
-      recipe_, grid_, folder_, model_, samples_, test_ ? &*test_ : nullptr,
-      TrainerOptions{.transports = connections_.get(),
-                     .has_read_checkpoint = start_.checkpoint.has_value(),
-                     .resuming_command = resume_ == "never" ? "the same command with --resume auto"
-                                                            : "the same command"});
+  trainer_.emplace(recipe_, grid_, folder_, model_, samples_, test_ ? &*test_ : nullptr,
+                   TrainerOptions{.transports = connections_.get(),
+                                  .has_read_checkpoint = start_.checkpoint.has_value(),
+                                  .resuming_command = resume_ == "auto"
+                                                          ? "the same command"
+                                                          : "the same command with --resume auto"});
   if (!broadcast_value(comm_, start_.checkpoint.has_value())) take_initial_weights();
   for (const std::string& sentence : run_warnings(recipe_, batches_, grid_.data().size()))
     log::warn(sentence);
@@ -222,6 +222,7 @@ void TrainingRun::Parts::check() const {
   if (test_) check_class_names(samples_.class_names, test_->class_names, "the test data");
   check_batches(batches_, grid_.data().size());
   check_program(recipe_, comm_.size());
+  check_augmentation(recipe_, model_.whole().output_shape());
 }
 
 void TrainingRun::Parts::check_same_samples() const {
@@ -253,7 +254,8 @@ ExitCode TrainingRun::Parts::train() {
   });
   if (broadcast_value(comm_, start_.checkpoint.has_value())) {
     std::optional<LoadedCheckpoint>& start = start_.checkpoint;
-    trainer_->resume(start ? &start->state() : nullptr, start_.is_in_folder, start_.changes);
+    trainer_->resume(start ? &start->state() : nullptr,
+                     {start_.is_in_folder, start_.changes, start_.started_from});
     if (start) log::info("continuing from " + start->path().string());
     for (const RecipeChange& change : start_.changes)
       log::info(change.key + " is " + change.after + " from step " + std::to_string(change.step) +

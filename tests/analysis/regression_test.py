@@ -23,7 +23,8 @@ else:
     print("quern: error: what is", words, file=sys.stderr)
     sys.exit(2)
 '''
-CSV = "index,value0,value1\n0,1.0,10.0\n1,2.0,10.0\n2,3.0,40.0\n3,4.0,40.0\n"
+CSV = ("index,value0,value1,target0,target1\n"
+       "0,1.0,10.0,1.5,10.0\n1,2.0,10.0,2.5,20.0\n2,3.0,40.0,3.5,30.0\n3,4.0,40.0,4.5,40.0\n").replace("\n", "\\n")
 TARGETS = [[1.5, 10.0], [2.5, 20.0], [3.5, 30.0], [4.5, 40.0]]
 
 

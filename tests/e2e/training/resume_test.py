@@ -342,7 +342,7 @@ class ResumeTest(training.TrainingTest):
         run.send(signal.SIGUSR1)
         done = run.wait()
         self.assert_stopped(done, "run")
-        self.assertIn("the same command resumes", done.out)
+        self.assertIn("the same command with --resume auto resumes", done.out)
         stopped_at = checkpoint_steps(self.folder / "run")[-1]
         resumed = [*self.train_arguments("mlp", "run", [LONG]), "--resume", file]
         for last_step in (stopped_at, checkpoint_steps(self.folder / "whole")[-1]):  # the second finds it done
@@ -353,6 +353,9 @@ class ResumeTest(training.TrainingTest):
         shown = json.loads(self.quern("checkpoint", "show", "run", "--json").out)
         self.assertEqual(shown["started_from"], f"step {STEPS_PER_EPOCH}, model {self.hash('first').strip()}")
         # Another one is not what the run started from.
+        own = training.checkpoint_file(self.folder / "run", checkpoint_steps(self.folder / "run")[0])
+        done = self.quern(*resumed[:-1], own)
+        self.assertEqual((done.code, "later than the one to start from" in done.err), (2, True), done)
         self.train("mlp", "later", LONG, "train.epochs=2")
         done = self.quern(*resumed[:-1], training.checkpoint_file(self.folder / "later", 2 * STEPS_PER_EPOCH))
         self.assertEqual(done.code, 2, done)

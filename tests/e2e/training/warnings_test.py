@@ -62,7 +62,10 @@ class WarningsTest(training.TrainingTest):
                                                (training.RECIPE, 10, "sigmoid", 'a sigmoid, and loss.type = "cross_entropy"'),
                                                (training.RECIPE, 10, "tanh", 'a tanh, and loss.type = "cross_entropy"'),
                                                (numbers, 144, "sigmoid", 'a sigmoid, and loss.type = "binary_cross_entropy"'),
-                                               (numbers, 144, "tanh", "")):
+                                               (numbers, 144, "tanh", 'a tanh, and loss.type = "binary_cross_entropy"'),
+                                               (numbers, 144, "relu", 'a relu, and loss.type = "binary_cross_entropy"'),
+                                               (numbers, 144, "gelu", ""),
+                                               (numbers.replace("binary_cross_entropy", "mse"), 144, "sigmoid", "")):
             self.write_recipe("last", text, layers.replace("FEATURES", str(features)).replace("LAST", last))
             done = self.quern("train", "last.toml", "--check-recipe")
             self.assertEqual(done.code, 0, done)

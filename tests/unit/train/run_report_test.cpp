@@ -74,6 +74,16 @@ TEST_F(RunReportTest, HasALineForStepEpochAndEvaluation) {
   EXPECT_EQ(lines[2]["accuracy"], 0.75);
 }
 
+// Counts of many answers in a batch are rounded, upwards too.
+TEST_F(RunReportTest, HasNoAccuracyAboveOne) {
+  RunReport report(recipe, grid, 2);
+  report.open(folder, {}, 30);
+  report.evaluation(at(10, 1), {.samples = 8, .loss = 2, .answers = 16, .correct = 17});
+  const auto lines = read_json_lines(folder.metrics_file());
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0]["accuracy"], 1.0);
+}
+
 TEST_F(RunReportTest, HasNoAccuracyOfTargets) {
   recipe.data.target = TargetType::values;
   RunReport report(recipe, grid, 0);
