@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commit that a build writes into its program: of a clone, of an archive, of sources inside of
 another repository, and when it is given."""
-import argparse
 import re
 import shutil
 import subprocess
-import sys
 import tarfile
 import tempfile
 import unittest
 from pathlib import Path
+
+import configured
+from configured import given
 
 SCRIPT = "cmake/WriteGitCommit.cmake"
 STATED = "cmake/archive_commit.txt"  # git archive writes the hash in place of the field
 FIELD = "$Format:%H$"
 ROOT = Path(__file__).resolve().parents[2]
 IDENTITY = ["-c", "user.name=one", "-c", "user.email=one@example.org"]
-given = None
-
 
 class CommitTest(unittest.TestCase):
     def setUp(self):
@@ -84,7 +83,4 @@ class CommitTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--cmake", required=True)
-    given = parser.parse_args()
-    unittest.main(verbosity=2, argv=sys.argv[:1])
+    configured.main()

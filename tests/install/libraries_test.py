@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A library that is too old stops the configuration, with a message that says what was found; NOTICE
 has every library whose code gets into programs."""
-import argparse
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
+
+import configured
+from configured import given
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = ROOT / "cmake/QuernDependencies.cmake"
@@ -42,8 +43,6 @@ if(PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION)
   set(PACKAGE_VERSION_COMPATIBLE TRUE)
 endif()
 """
-given = None
-
 
 def wanted():
     """{package: oldest version, or ""}"""
@@ -139,7 +138,4 @@ class LibrariesTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--cmake", required=True)
-    given = parser.parse_args()
-    unittest.main(verbosity=2, argv=sys.argv[:1])
+    configured.main()
