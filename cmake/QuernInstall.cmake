@@ -3,8 +3,6 @@
 # others libquern, its headers and find_package(quern).
 include(CMakePackageConfigHelpers)
 
-quern_other_levels()
-
 install(TARGETS quern RUNTIME DESTINATION ${QUERN_PROGRAM_FOLDER} COMPONENT program)
 if(QUERN_PORTABLE AND TARGET quern_launcher)
   # Not its name in the build folder: for Ninja that is the target quern.

@@ -7,23 +7,42 @@
 # a program, and the linker may keep the one that the processor does not run.
 #
 # Sets QUERN_PROGRAM_NAME and QUERN_PROGRAM_FOLDER (below the prefix), and QUERN_ARCH.
+
+# Sets `file` to a script for cmake -C with what the user and the search for libraries have put into the
+# cache, so that the other levels are built alike. Its name changes with its content: then they are
+# configured again.
+function(quern_write_cache_of_levels file)
+  set(text "")
+  get_cmake_property(names CACHE_VARIABLES)
+  list(REMOVE_ITEM names QUERN_ARCH QUERN_CPU_LEVEL QUERN_CPU_LEVEL_OF QUERN_PORTABLE
+                         QUERN_ENABLE_TESTS QUERN_ENABLE_BENCHMARKS)
+  foreach(name IN LISTS names)
+    get_property(type CACHE ${name} PROPERTY TYPE)
+    if(type STREQUAL "UNINITIALIZED")
+      set(type STRING)
+    endif()
+    if(NOT type MATCHES "^(INTERNAL|STATIC)$")
+      string(APPEND text "set([==[${name}]==] [==[$CACHE{${name}}]==] CACHE ${type} \"\" FORCE)\n")
+    endif()
+  endforeach()
+  string(MD5 hash "${text}")
+  set(folder ${PROJECT_BINARY_DIR}/levels/cache)
+  file(GLOB old ${folder}/*.cmake)
+  list(REMOVE_ITEM old ${folder}/${hash}.cmake)
+  if(old)
+    file(REMOVE ${old})
+  endif()
+  file(WRITE ${folder}/${hash}.cmake "${text}")
+  set(${file} ${folder}/${hash}.cmake PARENT_SCOPE)
+endfunction()
+
 # The programs of the other levels: targets quern_avx2 and so on, part of `all` and of the
 # installation.
 function(quern_other_levels)
   if(NOT QUERN_PORTABLE OR QUERN_CPU_LEVEL_OF)
     return()
   endif()
-  # What decides about the build, so that the others are alike.
-  set(options "")
-  foreach(name IN ITEMS CMAKE_BUILD_TYPE CMAKE_C_COMPILER CMAKE_CXX_COMPILER CMAKE_CXX_FLAGS
-          CMAKE_CXX_COMPILER_LAUNCHER CMAKE_PREFIX_PATH CMAKE_INSTALL_PREFIX CMAKE_INSTALL_BINDIR
-          CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_LIBEXECDIR CMAKE_INSTALL_DATADIR Kokkos_DIR Kokkos_ROOT
-          QUERN_COMMIT QUERN_ENABLE_MPI QUERN_ENABLE_NCCL QUERN_ENABLE_WERROR QUERN_UNITY_BUILD)
-    if(DEFINED ${name})
-      string(REPLACE ";" "|" value "${${name}}")
-      list(APPEND options -D${name}=${value})
-    endif()
-  endforeach()
+  quern_write_cache_of_levels(cache)
   include(ExternalProject)
   foreach(level IN LISTS QUERN_CPU_LEVELS)
     if(level STREQUAL QUERN_CPU_LEVEL)
@@ -31,8 +50,8 @@ function(quern_other_levels)
     endif()
     set(folder ${PROJECT_BINARY_DIR}/levels/${level})
     ExternalProject_Add(quern_${level} SOURCE_DIR ${PROJECT_SOURCE_DIR} BINARY_DIR ${folder}
-      PREFIX ${folder}/external LIST_SEPARATOR "|" BUILD_ALWAYS ON USES_TERMINAL_BUILD ON
-      CMAKE_ARGS ${options} -DQUERN_PORTABLE=ON -DQUERN_CPU_LEVEL=${level}
+      PREFIX ${folder}/external BUILD_ALWAYS ON USES_TERMINAL_BUILD ON STEP_TARGETS configure
+      CMAKE_ARGS -C ${cache} -DQUERN_PORTABLE=ON -DQUERN_CPU_LEVEL=${level}
                  -DQUERN_CPU_LEVEL_OF=${PROJECT_BINARY_DIR} -DQUERN_ENABLE_TESTS=OFF
       BUILD_COMMAND ${CMAKE_COMMAND} --build ${folder} --target quern
       INSTALL_COMMAND "")
