@@ -31,9 +31,16 @@ function(quern_ask_compiler result)
   set(${result} "${text}" PARENT_SCOPE)
 endfunction()
 
+quern_ask_compiler(macros -E -dM -x c++ /dev/null)
+if(QUERN_KOKKOS_FLAGS)
+  # Rooms without Kokkos are compiled without its flags: both may be for a processor with AVX-512.
+  string(APPEND QUERN_FLAGS " ${QUERN_KOKKOS_FLAGS}")
+  quern_ask_compiler(with_kokkos -E -dM -x c++ /dev/null)
+  string(APPEND macros "${with_kokkos}")
+endif()
+
 # With AVX-512, loops that the compiler vectorises take the whole register as well: for most processors
 # it prefers half of it. Adam of `mlp-mnist` takes 82 us in place of 99 on an Intel Xeon.
-quern_ask_compiler(macros -E -dM -x c++ /dev/null)
 if(macros MATCHES "#define __AVX512F__ 1" AND NOT QUERN_FLAGS MATCHES "-mprefer-vector-width=")
   string(APPEND QUERN_FLAGS " -mprefer-vector-width=512")
   add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-mprefer-vector-width=512>)

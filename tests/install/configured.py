@@ -81,6 +81,17 @@ class ConfiguredTest(unittest.TestCase):
         return next(one["command"].split() for one in commands if one["file"].endswith("layers/linear.cpp")
                     or "quern_layers" in one["command"])
 
+    def kokkos(self, *lines, name="kokkos", version=""):
+        """A folder with a Kokkos that is the given one, changed by these lines of CMake."""
+        folder = self.folder / name
+        folder.mkdir(parents=True, exist_ok=True)
+        config = "\n".join((f"include({given.kokkos}/KokkosConfig.cmake)", *lines))
+        (folder / "KokkosConfig.cmake").write_text(config + "\n")
+        compatible = "set(PACKAGE_VERSION {})\nset(PACKAGE_VERSION_COMPATIBLE TRUE)\n"
+        (folder / "KokkosConfigVersion.cmake").write_text(
+            compatible.format(version) if version else f"include({given.kokkos}/KokkosConfigVersion.cmake)\n")
+        return folder
+
     def command_file(self, name, text):
         file = self.folder / name
         file.parent.mkdir(parents=True, exist_ok=True)

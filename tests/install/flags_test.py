@@ -78,6 +78,23 @@ class FlagsTest(ConfiguredTest):
         self.assertIn("does not print its macros with", said)
         self.assertIn("-mstore-max=128", self.flags())
 
+    @on_x86_64
+    def test_kokkos_that_was_built_for_a_processor(self):
+        """Its flags come after ours."""
+        add = "set_property(TARGET Kokkos::kokkoscore APPEND PROPERTY INTERFACE_COMPILE_OPTIONS {})"
+        option = f"-DKokkos_DIR={self.kokkos(add.format('$<$<COMPILE_LANGUAGE:CXX>:-march=x86-64-v2>'))}"
+        said = self.configure(option, "-DQUERN_ARCH=x86-64-v4")
+        self.assertIn("compiled with -march=x86-64-v2: this overrides QUERN_ARCH=x86-64-v4", said)
+        self.assertIn("-- Processor: x86-64-v2", said)
+        self.assertIn("-march=x86-64-v4 -march=x86-64-v2", said)
+        if is_gcc_12():  # files without Kokkos are for AVX-512
+            self.assertIn("-mstore-max=128", self.flags())
+        self.assertNotIn("overrides", self.configure(option, "-DQUERN_ARCH="))
+        self.assertNotIn("overrides", self.configure(option, "-DQUERN_ARCH=x86-64-v2"))
+        said = self.refusal(option, "-DQUERN_PORTABLE=ON")
+        self.assertIn("QUERN_PORTABLE is for any processor, but the Kokkos in", said)
+        self.assertIn("Kokkos_ARCH_", said)
+
 
 if __name__ == "__main__":
     configured.main()
