@@ -79,6 +79,22 @@ class FlagsTest(ConfiguredTest):
         self.assertIn("-mstore-max=128", self.flags())
 
     @on_x86_64
+    def test_flags_of_the_site_count(self):
+        processor = "-march=x86-64-v2"
+        for options, environment in (([f"-DCMAKE_CXX_FLAGS=-g {processor}"], {}),
+                                     ([], {"CXXFLAGS": processor})):
+            said = self.configure(*options, **environment)
+            self.assertIn(f"QUERN_ARCH is empty and not native by default, because CMAKE_CXX_FLAGS has {processor}",
+                          said)
+            self.assertEqual([word for word in self.flags() if word.startswith("-march")], [processor])
+        self.configure(f"-DCMAKE_CXX_FLAGS={processor}", "-DQUERN_ARCH=x86-64-v3")
+        self.assertIn("-march=x86-64-v3", self.flags())
+        self.configure("-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=x86_64")
+        self.assertEqual([word for word in self.flags() if word.startswith("-march")], [])
+        self.assertNotIn("by default", self.configure())
+        self.assertIn("-march=native", self.flags())
+
+    @on_x86_64
     def test_kokkos_that_was_built_for_a_processor(self):
         """Its flags come after ours."""
         add = "set_property(TARGET Kokkos::kokkoscore APPEND PROPERTY INTERFACE_COMPILE_OPTIONS {})"

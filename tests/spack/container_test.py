@@ -34,7 +34,8 @@ class ContainerTest(unittest.TestCase):
         preset = re.search(r"cmake --preset (\w+)", SECTIONS["post"])[1]
         presets = (ROOT / "CMakePresets.json").read_text(encoding="utf-8")
         self.assertIn(f'"name": "{preset}"', presets)
-        cmake = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+        files = [ROOT / "CMakeLists.txt", *(ROOT / "cmake").glob("*.cmake")]
+        cmake = "".join(file.read_text(encoding="utf-8") for file in files)
         for option in re.findall(r"-D(QUERN_\w+)=", SECTIONS["post"]):
             self.assertRegex(cmake, rf"(option|set)\({option} ")
         self.assertTrue((ROOT / "recipes" / "ddp-toy.toml").is_file())
