@@ -9,8 +9,14 @@ if(QUERN_PORTABLE AND TARGET quern_launcher)
   install(PROGRAMS $<TARGET_FILE:quern_launcher> DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME quern
     COMPONENT program)
 endif()
+# For everybody, also from a clone that only its owner may read. Programs are those without an ending,
+# and some of Python.
+set(for_all OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+set(run_by_all ${for_all} OWNER_EXECUTE GROUP_EXECUTE WORLD_EXECUTE)
 install(DIRECTORY analysis jobs recipes examples DESTINATION ${CMAKE_INSTALL_DATADIR}/quern
-  USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE)
+  FILE_PERMISSIONS ${for_all} DIRECTORY_PERMISSIONS ${run_by_all}
+  REGEX "/(__pycache__|build|build-[^/]*|runs)$" EXCLUDE
+  REGEX "/([^/.]+|(quern_weights|scaling|seeds)\\.py)$" PERMISSIONS ${run_by_all})
 # jobs/submit and the others as quern-submit, ... on the PATH.
 file(RELATIVE_PATH bin_to_data /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_DATADIR})
 foreach(command IN ITEMS submit status stop again lint)

@@ -38,6 +38,8 @@ def read_cache(folder):
 
 
 class ConfiguredTest(unittest.TestCase):
+    source = ROOT
+
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
@@ -54,7 +56,7 @@ class ConfiguredTest(unittest.TestCase):
     def try_to_configure(self, *options, **environment):
         """In an empty folder, the program without tests and MPI, which is the quickest."""
         shutil.rmtree(self.build, ignore_errors=True)
-        return self.run_cmake("-S", ROOT, "-B", self.build, f"-DCMAKE_CXX_COMPILER={given.compiler}",
+        return self.run_cmake("-S", self.source, "-B", self.build, f"-DCMAKE_CXX_COMPILER={given.compiler}",
                               f"-DKokkos_DIR={given.kokkos}", "-DQUERN_ENABLE_TESTS=OFF",
                               "-DQUERN_ENABLE_MPI=OFF", *options, **environment)
 
