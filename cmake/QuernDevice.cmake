@@ -6,7 +6,7 @@ if(QUERN_REQUIRE_BACKEND AND NOT Kokkos_ENABLE_${QUERN_REQUIRE_BACKEND})
                       "built for ${Kokkos_DEVICES} (Kokkos_ROOT can name another)")
 endif()
 # Do kernels run on a device with memory of its own?
-if(Kokkos_ENABLE_CUDA OR Kokkos_ENABLE_HIP OR Kokkos_ENABLE_SYCL)
+if(Kokkos_ENABLE_CUDA OR Kokkos_ENABLE_HIP)
   set(QUERN_DEVICE_EXECUTION ON)
 else()
   set(QUERN_DEVICE_EXECUTION OFF)

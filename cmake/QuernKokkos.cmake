@@ -2,6 +2,13 @@
 # What a Kokkos that was found must be like.
 #   QUERN_KOKKOS_FLAGS  flags for a processor that Kokkos was built for: it hands them to all that uses
 #                       it, behind those of Quern, and so they count
+foreach(back_end IN LISTS Kokkos_DEVICES)
+  if(NOT back_end MATCHES "^(CUDA|HIP|OPENMP|SERIAL|THREADS)$")
+    message(FATAL_ERROR "The Kokkos in ${Kokkos_DIR} was built for ${back_end}, for which Quern has no kernels "
+                        "(expected CUDA, HIP, OPENMP, THREADS or SERIAL; Kokkos_ROOT can name another)")
+  endif()
+endforeach()
+
 set(options "")
 if(TARGET Kokkos::kokkoscore)
   get_target_property(options Kokkos::kokkoscore INTERFACE_COMPILE_OPTIONS)
