@@ -2,6 +2,41 @@
 # What a Kokkos that was found must be like.
 #   QUERN_KOKKOS_FLAGS  flags for a processor that Kokkos was built for: it hands them to all that uses
 #                       it, behind those of Quern, and so they count
+# CMake goes on to the next place if there is none that fits in the one that was asked for.
+function(quern_check_kokkos_place severity name value advice)
+  file(REAL_PATH "${Kokkos_DIR}" found)
+  foreach(asked IN LISTS value)
+    if(NOT IS_ABSOLUTE "${asked}")
+      return()
+    endif()
+    file(REAL_PATH "${asked}" asked)
+    cmake_path(IS_PREFIX asked "${found}" below)
+    if(below)
+      return()
+    endif()
+  endforeach()
+  set(considered "${Kokkos_CONSIDERED_CONFIGS} ${Kokkos_CONSIDERED_VERSIONS}")
+  message(${severity} "${name} is ${value}, but CMake took Kokkos ${Kokkos_VERSION} from ${Kokkos_DIR} "
+                      "(looked at: ${considered}). ${advice}")
+endfunction()
+set(expected "Expected a Kokkos 4.6 or newer there;")
+if(asked_dir)
+  quern_check_kokkos_place(FATAL_ERROR Kokkos_DIR "${asked_dir}" "${expected} -UKokkos_DIR looks for another.")
+  if(Kokkos_ROOT)
+    quern_check_kokkos_place(WARNING Kokkos_ROOT "${Kokkos_ROOT}"
+      "Kokkos_DIR, which may be from an earlier time, comes first; -UKokkos_DIR looks again.")
+  endif()
+elseif(Kokkos_ROOT)
+  quern_check_kokkos_place(FATAL_ERROR Kokkos_ROOT "${Kokkos_ROOT}" "${expected} -UKokkos_ROOT looks for another.")
+elseif(NOT "$ENV{Kokkos_ROOT}" STREQUAL "")
+  string(REPLACE ":" ";" asked "$ENV{Kokkos_ROOT}")
+  quern_check_kokkos_place(WARNING "The environment's Kokkos_ROOT" "${asked}" "${expected}")
+endif()
+if(Kokkos_VERSION VERSION_GREATER_EQUAL 6)
+  message(WARNING "Kokkos ${Kokkos_VERSION} in ${Kokkos_DIR} is newer than any that Quern was compiled with "
+                  "(expected 4.6 to 5)")
+endif()
+
 foreach(back_end IN LISTS Kokkos_DEVICES)
   if(NOT back_end MATCHES "^(CUDA|HIP|OPENMP|SERIAL|THREADS)$")
     message(FATAL_ERROR "The Kokkos in ${Kokkos_DIR} was built for ${back_end}, for which Quern has no kernels "

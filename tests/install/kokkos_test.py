@@ -12,6 +12,38 @@ class KokkosTest(ConfiguredTest):
             self.assertIn(f"The Kokkos in {kokkos} was built for {name}, for which Quern has no kernels", said)
         self.configure(f"-DKokkos_DIR={self.kokkos('set(Kokkos_DEVICES OPENMP THREADS SERIAL)')}")
 
+    def test_another_than_asked_for(self):
+        old = self.kokkos(name="old/lib/cmake/Kokkos")
+        (old / "KokkosConfigVersion.cmake").write_text("set(PACKAGE_VERSION 4.5.1)\n")
+        for name, value in (("Kokkos_DIR", old), ("Kokkos_ROOT", self.folder / "old")):
+            said = self.refusal("-UKokkos_DIR", f"-D{name}={value}")
+            self.assertIn(f"{name} is {value}, but CMake took Kokkos ", said)
+            self.assertIn(f"looked at: {old}/KokkosConfig.cmake", said)
+            self.assertIn("4.5.1", said)
+            self.assertIn(f"-U{name} looks for another", said)
+        said = self.configure("-UKokkos_DIR", Kokkos_ROOT=str(self.folder / "old"))
+        self.assertIn("The environment's Kokkos_ROOT is", said)
+        new = self.kokkos(name="new/lib/cmake/Kokkos")
+        (self.folder / "link").symlink_to(self.folder / "new")
+        for option in (f"-DKokkos_DIR={new}", f"-DKokkos_ROOT={self.folder}/new/",
+                       f"-DKokkos_ROOT={self.folder}/link", f"-DKokkos_ROOT={self.folder}/none;{self.folder}/new"):
+            said = self.configure("-UKokkos_DIR", option)
+            self.assertNotIn("CMake Warning", said)
+            self.assertIn(f"/lib/cmake/Kokkos for ", said)
+        # The newer choice does not count: the cache remembers the older one.
+        said = self.run_cmake(f"-DKokkos_ROOT={self.folder}/old", self.build).stderr
+        self.assertIn("-UKokkos_DIR looks again", configured.one_line(said))
+
+    def test_newer_than_known(self):
+        kokkos = self.kokkos("set(Kokkos_VERSION 6.0.0)", version="6.0.0")
+        said = self.configure(f"-DKokkos_DIR={kokkos}")
+        self.assertIn(f"Kokkos 6.0.0 in {kokkos} is newer than any", said)
+
+    def test_summary(self):
+        said = self.configure()
+        self.assertRegex(said, r"-- Kokkos: \d\S+ in \S+ for \w+")
+        self.assertRegex(said, r"-- MPI: no; HDF5: \d\S+ \S+; PNG: (yes|no); JPEG: (yes|no)")
+
 
 if __name__ == "__main__":
     configured.main()

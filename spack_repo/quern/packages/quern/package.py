@@ -56,7 +56,7 @@ class Quern(CMakePackage, CudaPackage, ROCmPackage):
     depends_on("c", type="build")
     depends_on("cxx", type="build")
     depends_on("cmake@3.22:", type="build")
-    depends_on("kokkos@4.6:")
+    depends_on("kokkos@4.6:5")
     depends_on("kokkos+openmp", when="+openmp")
     depends_on("kokkos~openmp", when="~openmp")
     # One Kokkos for a shared libquern and the programs that link it.
