@@ -44,6 +44,15 @@ foreach(back_end IN LISTS Kokkos_DEVICES)
   endif()
 endforeach()
 
+# GCC 12.2 to 12.5 drop a constructor of the newer View (issue 7464 of Kokkos). What Kokkos does about it
+# since 5.2 is left out where nvcc compiles.
+if(Kokkos_ENABLE_CUDA AND Kokkos_VERSION VERSION_GREATER_EQUAL 4.7 AND NOT Kokkos_ENABLE_IMPL_VIEW_LEGACY
+   AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.2
+   AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12.6)
+  message(WARNING "GCC ${CMAKE_CXX_COMPILER_VERSION} behind nvcc miscompiles the View of Kokkos ${Kokkos_VERSION} "
+                  "(its issue 7464): copies of empty Views may crash (expected GCC 13 or newer)")
+endif()
+
 set(options "")
 if(TARGET Kokkos::kokkoscore)
   get_target_property(options Kokkos::kokkoscore INTERFACE_COMPILE_OPTIONS)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which Kokkos CMake takes: one that Quern knows, and the one that was asked for or none."""
+import re
+import subprocess
+
 import configured
-from configured import ConfiguredTest
+from configured import ConfiguredTest, given
 
 
 class KokkosTest(ConfiguredTest):
@@ -38,6 +41,17 @@ class KokkosTest(ConfiguredTest):
         kokkos = self.kokkos("set(Kokkos_VERSION 6.0.0)", version="6.0.0")
         said = self.configure(f"-DKokkos_DIR={kokkos}")
         self.assertIn(f"Kokkos 6.0.0 in {kokkos} is newer than any", said)
+
+    def test_gcc_12_behind_nvcc(self):
+        version = subprocess.run([given.compiler, "-dumpfullversion"], text=True, capture_output=True,
+                                 check=False).stdout
+        if not re.match(r"12\.[2-5]\.", version):
+            self.skipTest("the compiler is not GCC 12.2 to 12.5")
+        for more, warns in (("", True), ("set(Kokkos_ENABLE_IMPL_VIEW_LEGACY ON)", False),
+                            ("set(Kokkos_VERSION 4.6.2)", False)):
+            kokkos = self.kokkos("set(Kokkos_ENABLE_CUDA ON)", "set(Kokkos_VERSION 5.2.2)", more)
+            done = self.try_to_configure(f"-DKokkos_DIR={kokkos}", "-DQUERN_ENABLE_CUBLAS=OFF")
+            self.assertEqual("behind nvcc miscompiles the View of Kokkos" in configured.one_line(done.stderr), warns)
 
     def test_summary(self):
         said = self.configure()

@@ -32,7 +32,14 @@ class RecipeTest(unittest.TestCase):
                 self.assertLessEqual(set(Spec(text).variants), set(variants()), one)
 
     def test_few_dependencies_on_processors(self):
-        self.assertLessEqual(len(dependencies("quern")), 17, dependencies("quern"))
+        self.assertLessEqual(len({Spec(one).name for one in dependencies("quern")}), 14)
+        for gpus, wanted in (
+            ("~cuda~rocm", {"kokkos~cuda", "kokkos~rocm"}),
+            ("+cuda~rocm cuda_arch=80", {"kokkos~rocm"}),
+            ("~cuda+rocm amdgpu_target=gfx90a", {"kokkos~cuda"}),
+        ):
+            found = {"kokkos~cuda", "kokkos~rocm"} & set(dependencies(f"quern{gpus}"))
+            self.assertEqual(found, wanted, gpus)
         self.assertNotIn("mpi", dependencies("quern~mpi"))
         self.assertIn("hdf5~mpi", dependencies("quern~mpi"))
         self.assertIn("kokkos~openmp", dependencies("quern~openmp"))
@@ -99,6 +106,13 @@ class RecipeTest(unittest.TestCase):
             if "msg" in one.options:
                 self.assertLess(len(one.options["msg"]), 80)
         self.assertTrue(all("msg" in one.options for one in directives("conflicts")))
+
+    def test_kokkos_that_the_recipe_refuses(self):
+        refused = [(*one.args, one.options.get("when", "")) for one in directives("conflicts")]
+        for name in ("sycl", "openmptarget", "hpx"):
+            self.assertIn((f"^kokkos+{name}", ""), refused)
+        self.assertIn(("%gcc@12.2:12.5", "+cuda ^kokkos@4.7:"), refused)
+        self.assertIn("kokkos@4.6:5", dependencies("quern"))
 
     def test_cmake_options(self):
         args = package("quern").cmake_args()

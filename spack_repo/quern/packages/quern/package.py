@@ -57,6 +57,14 @@ class Quern(CMakePackage, CudaPackage, ROCmPackage):
     depends_on("cxx", type="build")
     depends_on("cmake@3.22:", type="build")
     depends_on("kokkos@4.6:5")
+    # Kernels run on what Kokkos was built for.
+    depends_on("kokkos~cuda", when="~cuda")
+    depends_on("kokkos~rocm", when="~rocm")
+    for _back_end in ("sycl", "openmptarget", "hpx"):
+        conflicts(
+            f"^kokkos+{_back_end}",
+            msg=f"Quern has no kernels for {_back_end}: take another kokkos",
+        )
     depends_on("kokkos+openmp", when="+openmp")
     depends_on("kokkos~openmp", when="~openmp")
     # One Kokkos for a shared libquern and the programs that link it.
@@ -108,6 +116,11 @@ class Quern(CMakePackage, CudaPackage, ROCmPackage):
         "%gcc@12.5",
         when="^kokkos@4.7:5.1",
         msg="GCC 12.5 miscompiles this Kokkos (its issue 7464): take another GCC",
+    )
+    conflicts(
+        "%gcc@12.2:12.5",
+        when="+cuda ^kokkos@4.7:",
+        msg="+cuda: GCC 12.2 to 12.5 miscompile this Kokkos (its issue 7464): take GCC 13",
     )
 
     def cmake_args(self):
