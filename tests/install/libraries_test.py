@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 import configured
-from configured import given
+from configured import ConfiguredTest, given
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = ROOT / "cmake/QuernDependencies.cmake"
@@ -47,6 +47,17 @@ endif()
 def wanted():
     """{package: oldest version, or ""}"""
     return dict(re.findall(r"find_package\((\w+) ?([\d.]*) ", LIBRARIES.read_text()))
+
+
+class PicturesTest(ConfiguredTest):
+    def test_libraries_of_pictures(self):
+        for kind in ("PNG", "JPEG"):
+            missing = f"-DCMAKE_DISABLE_FIND_PACKAGE_{kind}=ON"
+            said = self.refusal(f"-DQUERN_ENABLE_{kind}=ON", missing)
+            self.assertIn(f"QUERN_ENABLE_{kind} is ON, but no library for {kind} was found", said)
+            for options in ([f"-DQUERN_ENABLE_{kind}=OFF"], [missing]):
+                self.assertRegex(self.configure(*options), f"; {kind}: no")
+        self.assertIn("PNG: yes; JPEG: yes", self.configure("-DQUERN_ENABLE_PNG=ON", "-DQUERN_ENABLE_JPEG=ON"))
 
 
 class LibrariesTest(unittest.TestCase):

@@ -120,6 +120,8 @@ class RecipeTest(unittest.TestCase):
             "-DQUERN_ENABLE_MPI:BOOL=ON",
             "-DQUERN_ENABLE_NCCL:BOOL=OFF",
             "-DQUERN_ENABLE_CUBLAS:BOOL=OFF",
+            "-DQUERN_ENABLE_PNG:BOOL=ON",
+            "-DQUERN_ENABLE_JPEG:BOOL=ON",
             "-DQUERN_ENABLE_TESTS:BOOL=OFF",
             "-DBUILD_SHARED_LIBS:BOOL=OFF",
             "-DQUERN_ARCH:STRING=",

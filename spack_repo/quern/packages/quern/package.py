@@ -129,6 +129,8 @@ class Quern(CMakePackage, CudaPackage, ROCmPackage):
             self.define_from_variant("QUERN_ENABLE_NCCL", "nccl"),
             self.define_from_variant("QUERN_ENABLE_CUBLAS", "cuda"),
             self.define_from_variant("BUILD_SHARED_LIBS", "shared"),
+            self.define("QUERN_ENABLE_PNG", True),
+            self.define("QUERN_ENABLE_JPEG", True),
             self.define("QUERN_ENABLE_TESTS", self.run_tests),
             # Spack's compiler wrapper adds the flags of the target.
             self.define("QUERN_ARCH", ""),
