@@ -87,6 +87,13 @@ set(QUERN_CPU_LEVEL "" CACHE STRING "With QUERN_PORTABLE: the level of this buil
 if(NOT QUERN_CPU_LEVEL)
   list(GET QUERN_CPU_LEVELS 0 QUERN_CPU_LEVEL)
 endif()
+if(NOT QUERN_CPU_LEVEL IN_LIST QUERN_CPU_LEVELS)
+  message(FATAL_ERROR "QUERN_CPU_LEVEL is '${QUERN_CPU_LEVEL}' (expected one of ${QUERN_CPU_LEVELS})")
+endif()
+if(NOT QUERN_ARCH MATCHES "^(native)?$")
+  message(FATAL_ERROR "QUERN_PORTABLE is for any processor, and QUERN_ARCH=${QUERN_ARCH} for one (expected one of the "
+                      "two; -UQUERN_ARCH forgets the latter)")
+endif()
 set(QUERN_ARCH ${march_${QUERN_CPU_LEVEL}})
 set(QUERN_PROGRAM_NAME quern-${QUERN_CPU_LEVEL})
 set(QUERN_PROGRAM_FOLDER ${CMAKE_INSTALL_LIBEXECDIR}/quern)

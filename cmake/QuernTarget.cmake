@@ -32,6 +32,16 @@ function(quern_ask_compiler result)
 endfunction()
 
 quern_ask_compiler(macros -E -dM -x c++ /dev/null)
+if(NOT macros AND QUERN_ARCH)
+  set(flags_for_arch "${QUERN_FLAGS}")
+  string(REPLACE " -march=${QUERN_ARCH}" "" QUERN_FLAGS " ${QUERN_FLAGS}")
+  quern_ask_compiler(without_arch -E -dM -x c++ /dev/null)
+  if(without_arch)
+    message(FATAL_ERROR "${CMAKE_CXX_COMPILER} does not know QUERN_ARCH=${QUERN_ARCH} (expected native, nothing, or a "
+                        "processor as in its -march=)")
+  endif()
+  set(QUERN_FLAGS "${flags_for_arch}")
+endif()
 if(QUERN_KOKKOS_FLAGS)
   # Rooms without Kokkos are compiled without its flags: both may be for a processor with AVX-512.
   string(APPEND QUERN_FLAGS " ${QUERN_KOKKOS_FLAGS}")

@@ -94,6 +94,9 @@ class FlagsTest(ConfiguredTest):
         self.assertNotIn("by default", self.configure())
         self.assertIn("-march=native", self.flags())
 
+    def test_unknown_processor(self):
+        self.assertIn("does not know QUERN_ARCH=zen9", self.refusal("-DQUERN_ARCH=zen9"))
+
     @on_x86_64
     def test_kokkos_that_was_built_for_a_processor(self):
         """Its flags come after ours."""

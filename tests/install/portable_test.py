@@ -43,6 +43,12 @@ class PortableTest(ConfiguredTest):
         self.assertIn("Configuring done", self.run_cmake(*target).stdout)
         self.assertEqual(read_cache(self.build / "levels/avx2")["CMAKE_C_FLAGS"], "-DOTHER")
 
+    def test_contradictions(self):
+        said = self.refusal("-DQUERN_PORTABLE=ON", "-DQUERN_ARCH=znver3")
+        self.assertIn("QUERN_PORTABLE is for any processor, and QUERN_ARCH=znver3 for one", said)
+        said = self.refusal("-DQUERN_PORTABLE=ON", "-DQUERN_CPU_LEVEL=avx")
+        self.assertIn("QUERN_CPU_LEVEL is 'avx' (expected one of x86-64;avx2;avx512)", said)
+
 
 if __name__ == "__main__":
     configured.main()
