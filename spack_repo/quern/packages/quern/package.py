@@ -81,6 +81,8 @@ class Quern(CMakePackage, CudaPackage, ROCmPackage):
     depends_on("tomlplusplus@3.3:")
     depends_on("cli11@2.1:")
     depends_on("xxhash@0.8:")
+    # jobs/ and analysis/, installed as they are.
+    depends_on("python@3.11:", type="run")
     depends_on("googletest+gmock", type="test")
 
     # CUDA: the compiler is Kokkos' wrapper of nvcc, around GCC.
