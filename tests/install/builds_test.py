@@ -29,6 +29,19 @@ class BuildsTest(ConfiguredTest):
     def test_several_configurations(self):
         self.assertIn("The generator Ninja Multi-Config has several", self.refusal("-G", "Ninja Multi-Config"))
 
+    def test_part_of_another_project(self):
+        """...has no tests, and leaves cpack to it."""
+        self.source = self.folder
+        lines = ("cmake_minimum_required(VERSION 3.22)", "project(outer LANGUAGES C CXX)",
+                 f"add_subdirectory({ROOT} quern)", "add_executable(outer main.cpp)",
+                 "target_link_libraries(outer PRIVATE quern::quern)")
+        (self.folder / "CMakeLists.txt").write_text("\n".join(lines) + "\n")
+        (self.folder / "main.cpp").touch()
+        self.configure("-UQUERN_ENABLE_TESTS")
+        self.assertEqual(configured.read_cache(self.build)["QUERN_ENABLE_TESTS"], "OFF")
+        self.assertFalse((self.build / "CPackConfig.cmake").exists())
+        self.assertFalse((self.build / "quern/tests").exists())
+
     def test_build_among_the_sources(self):
         shutil.copy(ROOT / "CMakeLists.txt", self.folder)
         done = self.run_cmake("-S", self.folder, "-B", self.folder)
