@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which Kokkos CMake takes: one that Quern knows, and the one that was asked for or none."""
 import re
+import shutil
 import subprocess
 
 import configured
@@ -57,6 +58,25 @@ class KokkosTest(ConfiguredTest):
         said = self.configure()
         self.assertRegex(said, r"-- Kokkos: \d\S+ in \S+ for \w+")
         self.assertRegex(said, r"-- MPI: no; HDF5: \d\S+ \S+; PNG: (yes|no); JPEG: (yes|no)")
+
+    def test_users_have_found_it_in_a_function(self):
+        """find_package(quern), with a libquern that nobody has built."""
+        self.configure()
+        package, user = self.folder / "package", self.folder / "user"
+        shutil.copytree(self.build / "package/quern_library", package)
+        (package / "quernTargets.cmake").write_text("add_library(quern::quern INTERFACE IMPORTED)\n")
+        user.mkdir()
+        lines = ("cmake_minimum_required(VERSION 3.22)", "project(user LANGUAGES C CXX)",
+                 "function(find_it)", "find_package(Kokkos REQUIRED)", "endfunction()", "find_it()",
+                 "find_package(quern REQUIRED)", "message(STATUS found)")
+        (user / "CMakeLists.txt").write_text("\n".join(lines) + "\n")
+        for found in (lines[3], "add_library(k INTERFACE)\nadd_library(Kokkos::kokkos ALIAS k)"):
+            (user / "CMakeLists.txt").write_text("\n".join(lines).replace(lines[3], found) + "\n")
+            done = self.run_cmake("-S", user, "-B", user / "build", f"-Dquern_DIR={package}",
+                                  f"-DKokkos_DIR={given.kokkos if found == lines[3] else self.folder}",
+                                  "-DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF")
+            self.assertIn("-- found", done.stdout, done.stderr)
+            shutil.rmtree(user / "build")
 
 
 if __name__ == "__main__":
