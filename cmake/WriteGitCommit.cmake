@@ -5,8 +5,8 @@
 set(commit "${COMMIT}")
 if(NOT commit)
   # An empty prefix: SOURCE is the top of a repository, and not a folder in that of somebody else.
-  execute_process(COMMAND git -C ${SOURCE} rev-parse --show-prefix
-    RESULT_VARIABLE status OUTPUT_VARIABLE prefix OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C git -C ${SOURCE} rev-parse --show-prefix
+    RESULT_VARIABLE status OUTPUT_VARIABLE prefix OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_VARIABLE said)
   if(status EQUAL 0 AND prefix STREQUAL "")
     execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12
       OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
@@ -18,6 +18,10 @@ if(NOT commit)
 endif()
 if(NOT commit MATCHES "^[0-9a-zA-Z]")
   set(commit unknown)
+  if(said MATCHES "dubious ownership|unsafe repository")
+    message(WARNING "The program will not know its commit: git does not read ${SOURCE}, which belongs to somebody "
+                    "else (expected -DQUERN_COMMIT=..., or git config --global --add safe.directory ${SOURCE})")
+  endif()
 endif()
 set(text "#define QUERN_GIT_COMMIT \"${commit}\"\n")
 set(old "")

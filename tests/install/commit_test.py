@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commit that a build writes into its program: of a clone, of an archive, of sources inside of
 another repository, and when it is given."""
+import os
 import re
 import shutil
 import subprocess
@@ -75,6 +76,19 @@ class CommitTest(unittest.TestCase):
 
     def test_copy_without_git(self):
         self.assertEqual(self.commit(self.sources("copy")), "unknown")
+
+    def test_clone_of_somebody_else(self):
+        """Git refuses to read it, and says so in English or not."""
+        source = self.sources("clone")
+        self.repository(source)
+        out = self.folder / "commit.hpp"
+        for options, warns in (((), True), (("-DCOMMIT=0123456789ab",), False)):
+            done = subprocess.run([given.cmake, f"-DSOURCE={source}", f"-DOUTPUT={out}", *options, "-P",
+                                   ROOT / SCRIPT], check=True, text=True, capture_output=True,
+                                  env={**os.environ, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1",
+                                       "LANG": "de_DE.UTF-8", "LANGUAGE": "de"})
+            self.assertEqual("expected -DQUERN_COMMIT=" in configured.one_line(done.stderr), warns, done.stderr)
+            self.assertEqual("unknown" in out.read_text(), warns)
 
     def test_inside_of_another_repository(self):
         source = self.sources("outer/quern")
