@@ -40,6 +40,46 @@ class ContainerTest(unittest.TestCase):
             self.assertRegex(cmake, rf"(option|set)\({option} ")
         self.assertTrue((ROOT / "recipes" / "ddp-toy.toml").is_file())
 
+    def test_processor(self):
+        """What CMake is told on each machine, and what the image tells of its build."""
+        for machine, given, wanted in (
+            ("x86_64", "auto", "x86-64-v3"),
+            ("aarch64", "auto", "armv8-a"),
+            ("riscv64", "auto", ""),
+            ("x86_64", "native", "native"),
+        ):
+            with tempfile.TemporaryDirectory() as folder:
+                text = SECTIONS["post"].replace("{{ arch }}", given).replace("/opt/quern", folder)
+                names = {"uname": f"echo {machine}", "cmake": 'echo "$@"', "rm": ":"}
+                names["bin/quern"] = "echo 'commit      0123456789ab'"
+                names["-source/scripts/setup"] = ":"
+                for name, does in names.items():
+                    file = Path(f"{folder}{name}" if name.startswith("-") else f"{folder}/{name}")
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_text(f"#!/bin/sh\n{does}\n", encoding="utf-8")
+                    file.chmod(0o755)
+                labels = Path(folder) / "labels"
+                done = subprocess.run(
+                    ["sh", "-c", text],
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                    env={
+                        "PATH": f"{folder}:{os.environ['PATH']}",
+                        "APPTAINER_LABELS": str(labels),
+                    },
+                )
+                shutil.rmtree(f"{folder}-source")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(f" -DQUERN_ARCH={wanted}\n", done.stdout)
+                label = "org.opencontainers.image.revision 0123456789ab\n"
+                self.assertEqual(labels.read_text(encoding="utf-8"), label)
+
+    def test_version(self):
+        text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+        version = re.search(r"project\(quern VERSION (\S+)", text)[1]
+        self.assertIn(f"org.opencontainers.image.version {version}\n", SECTIONS["labels"])
+
     def run_test_section(self, program):
         with tempfile.TemporaryDirectory() as folder:
             quern = Path(folder) / "bin" / "quern"
