@@ -10,7 +10,7 @@ import yaml
 from recipe import Quern, ROOT, refusals, variants
 from specs import Spec
 
-GPUS = ("none", "v100", "a100", "h100", "h200", "gh200", "mi250x")
+GPUS = ("none", "v100", "a100", "h100", "h200", "gh200", "mi250x", "mi300a", "mi300x")
 
 
 def read(name):
@@ -70,6 +70,8 @@ class EnvironmentTest(unittest.TestCase):
                 self.assertEqual(Spec(found[0]).variants.get("nccl", False), gpu != "none")
         self.assertEqual(specs({}), specs({"QUERN_GPU": "none"}))
         self.assertEqual(specs({"QUERN_GPU": "h100"}), ["quern@main+cuda+nccl cuda_arch=90"])
+        gfx942 = ["quern@main+rocm+nccl amdgpu_target=gfx942"]
+        self.assertEqual([specs({"QUERN_GPU": gpu}) for gpu in ("mi300a", "mi300x")], [gfx942] * 2)
         for unknown in ("a1000", "A100", ""):
             found = specs({"QUERN_GPU": unknown})
             self.assertEqual(len(found), 1, found)

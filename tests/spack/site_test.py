@@ -89,7 +89,7 @@ class SiteTest(unittest.TestCase):
                 "hip": ("hip@6.2.4", str(rocm)),
                 "hsa-rocr-dev": ("hsa-rocr-dev@6.2.4", str(rocm)),
                 "rocthrust": ("rocthrust@6.2.4", str(rocm)),
-                "rccl": ("rccl@6.2.4 amdgpu_target=gfx90a", str(rocm)),
+                "rccl": ("rccl@6.2.4 amdgpu_target=gfx90a,gfx942", str(rocm)),
                 "llvm-amdgpu": ("llvm-amdgpu@6.2.4", f"{rocm}/llvm"),
             },
         )
