@@ -13,6 +13,7 @@ namespace quern {
 template <class T>
 View<const T> copy_to_kernels(const std::string& label, std::span<const T> values) {
   View<T> copy(Kokkos::view_alloc(label, Kokkos::WithoutInitializing), values.size());
+  if (values.empty()) return copy;  // nothing to wait for
   Kokkos::deep_copy(copy, Kokkos::View<const T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
                               values.data(), values.size()));
   return copy;
