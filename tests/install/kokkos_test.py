@@ -70,11 +70,13 @@ class KokkosTest(ConfiguredTest):
                  "function(find_it)", "find_package(Kokkos REQUIRED)", "endfunction()", "find_it()",
                  "find_package(quern REQUIRED)", "message(STATUS found)")
         (user / "CMakeLists.txt").write_text("\n".join(lines) + "\n")
+        others = [f"-D{name}={value}" for name, value in configured.read_cache(self.build).items()
+                  if name.endswith("_DIR") and name != "Kokkos_DIR" and value.startswith("/")]
         for found in (lines[3], "add_library(k INTERFACE)\nadd_library(Kokkos::kokkos ALIAS k)"):
             (user / "CMakeLists.txt").write_text("\n".join(lines).replace(lines[3], found) + "\n")
             done = self.run_cmake("-S", user, "-B", user / "build", f"-Dquern_DIR={package}",
                                   f"-DKokkos_DIR={given.kokkos if found == lines[3] else self.folder}",
-                                  "-DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF")
+                                  "-DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF", *others)
             self.assertIn("-- found", done.stdout, done.stderr)
             shutil.rmtree(user / "build")
 
