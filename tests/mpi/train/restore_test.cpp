@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <memory>
 #include <sstream>
 
 #include "comm/exchange.hpp"
@@ -61,17 +62,28 @@ bool reset_peak() {
   return static_cast<bool>(file << "5" << std::flush);
 }
 
+// After a step on this rank alone.
+struct Trained {
+  explicit Trained(const Samples& samples) : step(recipe, alone, model, samples) {
+    step.run(ExecSpace(), false);
+    const ParameterTable& table = model.network().table();
+    snapshot = std::make_unique<Snapshot>(ProcessGrid(alone), table, table, step.state());
+  }
+  /// What is handed to restore(): null on all ranks but 0.
+  const CheckpointState* state() const { return world().rank() == 0 ? &snapshot->state : nullptr; }
+
+  SerialCommunicator alone;
+  Recipe recipe = large_recipe("3");
+  Model model{recipe};
+  TrainingStep step;
+  std::unique_ptr<Snapshot> snapshot;
+};
+
 }  // namespace
 
 TEST(Restore, EveryRankHasTheStateOfRankZeroAndNoCopies) {
   const Samples samples = image_samples(12, kImage, 5);
-  SerialCommunicator alone;
-  const Recipe recipe = large_recipe("3");
-  Model trained(recipe);
-  TrainingStep trained_step(recipe, alone, trained, samples);
-  trained_step.run(ExecSpace(), false);
-  const Snapshot snapshot(ProcessGrid(alone), trained.network().table(), trained.network().table(),
-                          trained_step.state());
+  const Trained trained(samples);
 
   const Recipe other = large_recipe("4");
   for (const bool by_messages : {false, true}) {
@@ -80,7 +92,7 @@ TEST(Restore, EveryRankHasTheStateOfRankZeroAndNoCopies) {
     TrainingStep step(other, world(), model, samples);
     ASSERT_EQ(step.state().optimizer.size(), 2u);
     for (const std::vector<float>& block : blocks_of(model, step)) ASSERT_FALSE(block.empty());
-    const CheckpointState* state = world().rank() == 0 ? &snapshot.state : nullptr;
+    const CheckpointState* state = trained.state();
     // Blocks of this rank alone, as they are where the ranks are on several nodes.
     FloatView parameters("test::parameters", model.parameters().size());
     Kokkos::fence();
@@ -101,9 +113,9 @@ TEST(Restore, EveryRankHasTheStateOfRankZeroAndNoCopies) {
       EXPECT_LT(grown, block_bytes / 2) << "of " << block_bytes;
     }
     if (by_messages) {
-      EXPECT_EQ(to_vector(parameters), to_vector(trained.parameters()));
+      EXPECT_EQ(to_vector(parameters), to_vector(trained.model.parameters()));
     } else {
-      EXPECT_EQ(blocks_of(model, step), blocks_of(trained, trained_step));
+      EXPECT_EQ(blocks_of(model, step), blocks_of(trained.model, trained.step));
     }
     world().barrier();
   }
@@ -113,20 +125,14 @@ TEST(Restore, EveryRankHasTheStateOfRankZeroAndNoCopies) {
 TEST(Restore, NoRankOfASplitNetworkHoldsTwoArrays) {
   if (world().size() != 2) GTEST_SKIP() << "two ranks split the network";
   const Samples samples = image_samples(12, kImage, 5);
-  SerialCommunicator alone;
-  const Recipe recipe = large_recipe("3");
-  Model trained(recipe);
-  TrainingStep trained_step(recipe, alone, trained, samples);
-  trained_step.run(ExecSpace(), false);
-  const Snapshot snapshot(ProcessGrid(alone), trained.network().table(), trained.network().table(),
-                          trained_step.state());
+  const Trained trained(samples);
 
   Recipe other = large_recipe("4");
   other.parallel.tensor = 2;
   const ProcessGrid grid = make_grid(world(), other);
   Model model(other, stage_of(grid), slices_of(grid, other));
   TrainingStep step(other, grid, model, samples);
-  const CheckpointState* state = world().rank() == 0 ? &snapshot.state : nullptr;
+  const CheckpointState* state = trained.state();
   const ParameterTable& table = model.network().table();
   Kokkos::fence();
   world().barrier();
