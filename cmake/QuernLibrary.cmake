@@ -12,7 +12,7 @@ if(BUILD_SHARED_LIBS AND kokkos_type STREQUAL "STATIC_LIBRARY")
 endif()
 
 set(QUERN_PUBLIC_ROOMS ${QUERN_ROOMS})
-list(REMOVE_ITEM QUERN_PUBLIC_ROOMS app bench cpu readers)
+list(REMOVE_ITEM QUERN_PUBLIC_ROOMS app bench plan cpu readers)
 
 # Public headers need Kokkos; the other libraries are for the linker, and only of those who link a
 # static libquern.

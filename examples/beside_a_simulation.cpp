@@ -9,7 +9,7 @@
 #include <quern/comm/agree.hpp>
 #include <quern/config/read_recipe.hpp>
 #include <quern/runtime/ranks.hpp>
-#include <quern/train/own_samples.hpp>
+#include <quern/samples/own_samples.hpp>
 #include <quern/train/training_run.hpp>
 #include <string>
 #include <utility>

@@ -12,7 +12,7 @@
 #include <quern/network/custom_layer.hpp>
 #include <quern/network/gradient_check.hpp>
 #include <quern/runtime/ranks.hpp>
-#include <quern/train/own_samples.hpp>
+#include <quern/samples/own_samples.hpp>
 #include <quern/train/training_run.hpp>
 #include <string>
 #include <vector>

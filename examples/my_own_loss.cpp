@@ -8,10 +8,10 @@
 #include <quern/base/log.hpp>
 #include <quern/comm/agree.hpp>
 #include <quern/config/read_recipe.hpp>
+#include <quern/inference/predictor.hpp>
 #include <quern/loss/custom_loss.hpp>
 #include <quern/runtime/ranks.hpp>
-#include <quern/train/own_samples.hpp>
-#include <quern/train/predictor.hpp>
+#include <quern/samples/own_samples.hpp>
 #include <quern/train/training_run.hpp>
 #include <string>
 #include <utility>

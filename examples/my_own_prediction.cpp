@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <quern/base/log.hpp>
+#include <quern/inference/predictor.hpp>
 #include <quern/runtime/ranks.hpp>
-#include <quern/train/predictor.hpp>
 #include <sstream>
 #include <vector>
 

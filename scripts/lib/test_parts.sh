@@ -106,7 +106,7 @@ part_release() {
 }
 
 # Rooms whose unit tests take long to compile: the part asan-rest has them.
-kOuterRooms='app|bench|runtime|tools|train'
+kOuterRooms='app|bench|inference|plan|runtime|samples|state|tools|train'
 
 # Each test on one thread: on two they compare bits, which the part release does.
 part_asan() {

@@ -10,10 +10,10 @@
 #include <system_error>
 #include <vector>
 
-#include "base/bytes_text.hpp"
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
 #include "base/text.hpp"
+#include "base/unit_text.hpp"
 #include "checkpoint/best_checkpoint.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/model_hash.hpp"

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/bytes_text.hpp"
 #include "base/count_text.hpp"
 #include "base/text.hpp"
+#include "base/unit_text.hpp"
 
 namespace quern {
 

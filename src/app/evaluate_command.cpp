@@ -14,15 +14,15 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/agree.hpp"
+#include "inference/class_metrics.hpp"
+#include "inference/class_names.hpp"
+#include "inference/data_match.hpp"
+#include "inference/evaluator.hpp"
+#include "inference/forward_model.hpp"
+#include "inference/output_metrics.hpp"
 #include "runtime/ranks.hpp"
-#include "train/class_metrics.hpp"
-#include "train/class_names.hpp"
-#include "train/data_match.hpp"
-#include "train/evaluator.hpp"
-#include "train/forward_model.hpp"
-#include "train/load_checkpoint.hpp"
-#include "train/output_metrics.hpp"
-#include "train/samples.hpp"
+#include "samples/load_samples.hpp"
+#include "state/load_checkpoint.hpp"
 
 namespace quern {
 

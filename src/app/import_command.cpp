@@ -21,13 +21,13 @@
 #include "comm/launch.hpp"
 #include "config/read_recipe.hpp"
 #include "config/write_recipe.hpp"
+#include "inference/data_match.hpp"
+#include "inference/weight_classes.hpp"
 #include "io/pending_file.hpp"
 #include "loss/loss.hpp"
 #include "network/network.hpp"
 #include "optim/optimizer.hpp"
-#include "train/data_match.hpp"
-#include "train/match_weights.hpp"
-#include "train/weight_classes.hpp"
+#include "state/match_weights.hpp"
 
 namespace quern {
 

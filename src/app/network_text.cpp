@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/bytes_text.hpp"
+#include "base/unit_text.hpp"
 
 namespace quern {
 

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "base/bytes_text.hpp"
 #include "base/count_text.hpp"
+#include "base/unit_text.hpp"
 
 namespace quern {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/shape.hpp"
+#include "inference/prediction.hpp"
 #include "spec/training_spec.hpp"
-#include "train/prediction.hpp"
 
 namespace quern {
 

@@ -13,10 +13,10 @@
 #include "base/ceil_div.hpp"
 #include "base/error.hpp"
 #include "bench/json.hpp"
-#include "bench/scaling_model.hpp"
 #include "config/read_recipe.hpp"
 #include "config/recipe_difference.hpp"
 #include "config/toml_text.hpp"
+#include "plan/scaling_model.hpp"
 
 namespace quern {
 

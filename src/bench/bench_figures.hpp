@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/measured_line.hpp"
 #include "parallel/halving.hpp"
+#include "plan/measured_line.hpp"
 #include "spec/recipe.hpp"
 
 namespace quern {

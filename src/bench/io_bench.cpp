@@ -6,9 +6,9 @@
 #include <optional>
 #include <random>
 
-#include "base/bytes_text.hpp"
 #include "base/log.hpp"
 #include "base/stopwatch.hpp"
+#include "base/unit_text.hpp"
 #include "base/version.hpp"
 #include "bench/machine_meter.hpp"
 #include "bench/report.hpp"
@@ -23,13 +23,13 @@
 #include "io/shard_set.hpp"
 #include "io/shard_writer.hpp"
 #include "optim/optimizer.hpp"
+#include "samples/load_samples.hpp"
+#include "samples/shard_stream.hpp"
+#include "state/snapshot.hpp"
 #include "strategy/model.hpp"
 #include "strategy/recipe_grid.hpp"
 #include "strategy/sample_stream.hpp"
 #include "train/load_recipe.hpp"
-#include "train/samples.hpp"
-#include "train/shard_stream.hpp"
-#include "train/snapshot.hpp"
 
 namespace quern {
 

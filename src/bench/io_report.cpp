@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/bytes_text.hpp"
+#include "base/unit_text.hpp"
 #include "bench/json.hpp"
 
 namespace quern {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "bench/bench_figures.hpp"
-#include "bench/rank_work.hpp"
 #include "comm/communicator.hpp"
+#include "plan/rank_work.hpp"
 
 namespace quern {
 

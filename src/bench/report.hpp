@@ -16,11 +16,6 @@ namespace quern {
 /// Two lines: what it ran on, and the peaks.
 std::string machine_text(const MachineInfo& machine);
 
-/// "1.50 us", "23.4 ms", "1.20 s": three digits.
-std::string time_text(double seconds);
-/// "12.3 GB/s", "52.1 MB/s": three digits, in powers of 1000.
-std::string rate_text(double bytes_per_s);
-
 struct StepBenchInfo {
   std::string workload;
   std::string recipe;  ///< resolved, as TOML

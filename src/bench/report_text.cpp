@@ -3,19 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "base/bytes_text.hpp"
 #include "base/count_text.hpp"
+#include "base/unit_text.hpp"
 
 namespace quern {
-
-namespace {
-
-// Three digits, whatever the size of the number.
-std::string three_digits(double value) {
-  return fmt::format("{:.{}f}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
-}
-
-}  // namespace
 
 std::string machine_text(const MachineInfo& machine) {
   const std::string tiles = machine.tile_unit.empty()
@@ -31,18 +22,6 @@ std::string machine_text(const MachineInfo& machine) {
       rate_text(machine.l2.rate.median), bytes_text(machine.l2.array_bytes),
       rate_text(machine.l3.rate.median), bytes_text(machine.l3.array_bytes),
       rate_text(machine.memory.rate.median));
-}
-
-std::string time_text(double seconds) {
-  if (seconds < 999.5e-6) return three_digits(seconds * 1e6) + " us";
-  if (seconds < 999.5e-3) return three_digits(seconds * 1e3) + " ms";
-  return three_digits(seconds) + " s";
-}
-
-std::string rate_text(double bytes_per_s) {
-  if (bytes_per_s < 999.5e3) return three_digits(bytes_per_s * 1e-3) + " kB/s";
-  if (bytes_per_s < 999.5e6) return three_digits(bytes_per_s * 1e-6) + " MB/s";
-  return three_digits(bytes_per_s * 1e-9) + " GB/s";
 }
 
 }  // namespace quern

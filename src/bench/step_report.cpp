@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/count_text.hpp"
+#include "base/unit_text.hpp"
 #include "bench/report.hpp"
 
 #include <fmt/format.h>

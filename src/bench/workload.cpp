@@ -11,10 +11,10 @@
 #include "network/network.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/memory.hpp"
+#include "samples/load_samples.hpp"
 #include "strategy/recipe_grid.hpp"
 #include "strategy/recipe_kernels.hpp"
 #include "train/load_recipe.hpp"
-#include "train/samples.hpp"
 
 namespace quern {
 

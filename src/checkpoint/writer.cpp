@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "base/bytes_text.hpp"
 #include "base/error.hpp"
+#include "base/unit_text.hpp"
 #include "checkpoint/canonical_bytes.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/dataset_path.hpp"

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <fstream>
 
-#include "base/bytes_text.hpp"
 #include "base/count_text.hpp"
 #include "base/error.hpp"
+#include "base/unit_text.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
 

@@ -77,7 +77,7 @@ enum class InitType {
   pytorch,     ///< PyTorch's default of each layer: U(-1/sqrt(fan_in), 1/sqrt(fan_in))
   normal,      ///< weights N(0, std), biases 0
   kaiming,     ///< convolutions N(0, sqrt(2 / fan_out)), everything else as pytorch
-  checkpoint,  ///< out of a file (train/initial_weights.hpp), what it does not give as pytorch
+  checkpoint,  ///< out of a file (state/initial_weights.hpp), what it does not give as pytorch
 };
 
 struct InitSpec {
@@ -86,7 +86,7 @@ struct InitSpec {
   // checkpoint:
   std::string file = {};                 ///< of Quern, or safetensors
   std::vector<std::string> only = {};    ///< layers, or the first parts of their names; empty: all
-  std::vector<std::string> rename = {};  ///< "OLD=NEW" (train/match_weights.hpp)
+  std::vector<std::string> rename = {};  ///< "OLD=NEW" (state/match_weights.hpp)
   friend bool operator==(const InitSpec&, const InitSpec&) = default;
 };
 

@@ -14,7 +14,7 @@ namespace quern {
 enum class DataSource {
   shards,   ///< HDF5 shards in the folders `train` and `test`
   random,   ///< generated samples, uniform in [0, 1), with random targets: the tutorials' toy data
-  program,  ///< samples that a C++ program hands over (train/own_samples.hpp)
+  program,  ///< samples that a C++ program hands over (samples/own_samples.hpp)
 };
 
 enum class TargetType {

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "base/bytes_text.hpp"
 #include "base/error.hpp"
+#include "base/unit_text.hpp"
 #include "parallel/batch_partition.hpp"
 
 namespace quern {

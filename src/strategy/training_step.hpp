@@ -66,7 +66,7 @@ class TrainingStep {
   /// What a checkpoint holds of it.
   TrainState state() const { return update_->state(model_.parameters()); }
   /// Collective, after parameters or optimizer state were written from outside (restore() of
-  /// train/restore.hpp): from now on all ranks see them.
+  /// state/restore.hpp): from now on all ranks see them.
   void publish_state();
 
   /// Where the next step stands, and what the epoch has counted.

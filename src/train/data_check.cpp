@@ -5,14 +5,14 @@
 
 #include "base/error.hpp"
 #include "comm/agree.hpp"
+#include "inference/class_names.hpp"
 #include "network/network.hpp"
+#include "samples/sample_sums.hpp"
 #include "strategy/batch_rule.hpp"
 #include "strategy/recipe_grid.hpp"
 #include "strategy/sample_fit.hpp"
 #include "strategy/sample_stream.hpp"
-#include "train/class_names.hpp"
 #include "train/recipe_check.hpp"
-#include "train/sample_sums.hpp"
 
 namespace quern {
 

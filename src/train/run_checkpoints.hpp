@@ -13,14 +13,14 @@
 #include "base/stopwatch.hpp"
 #include "checkpoint/writer.hpp"
 #include "comm/process_grid.hpp"
+#include "samples/load_samples.hpp"
 #include "spec/best_evaluation.hpp"
 #include "spec/recipe.hpp"
 #include "spec/training_progress.hpp"
+#include "state/snapshot.hpp"
 #include "strategy/training_step.hpp"
 #include "train/run_folder.hpp"
 #include "train/run_report.hpp"
-#include "train/samples.hpp"
-#include "train/snapshot.hpp"
 
 namespace quern {
 

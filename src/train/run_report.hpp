@@ -11,10 +11,10 @@
 
 #include "base/stopwatch.hpp"
 #include "comm/process_grid.hpp"
+#include "inference/evaluation.hpp"
 #include "spec/recipe.hpp"
 #include "strategy/step_counters.hpp"
 #include "strategy/step_timer.hpp"
-#include "train/evaluation.hpp"
 #include "train/event_log.hpp"
 #include "train/metrics_log.hpp"
 #include "train/progress.hpp"

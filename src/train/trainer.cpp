@@ -12,9 +12,9 @@
 #include "comm/exchange.hpp"
 #include "config/write_recipe.hpp"
 #include "device/queue.hpp"
+#include "state/restore.hpp"
 #include "strategy/sample_stream.hpp"
 #include "train/report_text.hpp"
-#include "train/restore.hpp"
 #include "train/starting_point.hpp"
 
 namespace quern {

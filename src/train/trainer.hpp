@@ -8,8 +8,8 @@
 
 #include "checkpoint/checkpoint_state.hpp"
 #include "comm/agree.hpp"
+#include "inference/evaluator.hpp"
 #include "strategy/training_step.hpp"
-#include "train/evaluator.hpp"
 #include "train/run_checkpoints.hpp"
 #include "train/run_folder.hpp"
 #include "train/run_report.hpp"

@@ -16,9 +16,9 @@
 
 #include "base/exit_code.hpp"
 #include "comm/communicator.hpp"
+#include "inference/evaluation.hpp"
 #include "spec/recipe.hpp"
 #include "strategy/samples.hpp"
-#include "train/evaluation.hpp"
 
 namespace quern {
 
@@ -33,7 +33,7 @@ struct RunOptions {
   /// Keys of the recipe, "optimizer.lr", or tables of them, that a run which is resumed may have
   /// otherwise than its checkpoint: see read_recipe() about which.
   std::vector<std::string> changes = {};
-  /// The samples of data.source = "program" (train/own_samples.hpp), equal on all ranks.
+  /// The samples of data.source = "program" (samples/own_samples.hpp), equal on all ranks.
   std::optional<Samples> train = std::nullopt;
   std::optional<Samples> test = std::nullopt;  ///< evaluated, if given: train.evaluate_every
 };

@@ -14,7 +14,7 @@ ROW = re.compile(r"^\|([^|]*)\|", re.MULTILINE)
 NAME = re.compile(r"`([a-z_]+/[a-z0-9_/]+\.hpp)`")
 OF_QUERN = re.compile(r"<quern/([a-z_0-9/]+\.hpp)>")
 STANDARD = re.compile(r"^([a-z_]+|unistd\.h|sched\.h|sys/types\.h|Kokkos_\w+\.hpp)$")
-PRIVATE = re.compile(r"^(app|bench|cpu|parallel)/|/(host|device|cublas|mpi|nccl|serial)/")
+PRIVATE = re.compile(r"^(app|bench|cpu|parallel|plan)/|/(host|device|cublas|mpi|nccl|serial)/")
 
 
 def public_headers(root):

@@ -23,7 +23,7 @@ ALLOWED = {
         "tensor/kernel_choice.cpp": "the answer",
         "tensor/kernel_choice.hpp": "the mechanism",
         "tensor/activation.cpp": "a layout is no kernel: flat_layout()",
-        "train/shard_stream.cpp": "the way of samples into a device's memory",
+        "samples/shard_stream.cpp": "the way of samples into a device's memory",
         "train/recipe_check.cpp": "what only the CPU's kernels can do is refused",
     },
     BRANCHES: {

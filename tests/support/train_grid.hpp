@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "comm/serial/communicator.hpp"
+#include "inference/evaluator.hpp"
+#include "state/restore.hpp"
+#include "state/snapshot.hpp"
 #include "strategy/recipe_grid.hpp"
 #include "strategy/training_step.hpp"
-#include "train/evaluator.hpp"
-#include "train/restore.hpp"
-#include "train/snapshot.hpp"
 
 namespace quern::test {
 

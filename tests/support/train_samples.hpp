@@ -7,8 +7,8 @@
 
 #include "base/philox.hpp"
 #include "config/read_recipe.hpp"
+#include "samples/load_samples.hpp"
 #include "support/views.hpp"
-#include "train/samples.hpp"
 
 namespace quern::test {
 

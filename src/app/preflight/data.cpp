@@ -6,8 +6,8 @@
 #include "comm/agree.hpp"
 #include "comm/node_shared.hpp"
 #include "runtime/memory.hpp"
+#include "samples/load_samples.hpp"
 #include "strategy/sample_stream.hpp"
-#include "train/samples.hpp"
 
 namespace quern {
 

@@ -15,8 +15,8 @@
 #include "checkpoint/best_checkpoint.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "optim/optimizer.hpp"
+#include "state/snapshot.hpp"
 #include "strategy/model.hpp"
-#include "train/snapshot.hpp"
 
 namespace quern {
 

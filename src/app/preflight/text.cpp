@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/bytes_text.hpp"
 #include "base/count_text.hpp"
+#include "base/unit_text.hpp"
 #include "runtime/cpu_mask.hpp"
 
 namespace quern {

@@ -9,12 +9,12 @@
 #include "base/error.hpp"
 #include "comm/serial/communicator.hpp"
 #include "runtime/host_staged_transport.hpp"
+#include "state/snapshot.hpp"
 #include "strategy/recipe_grid.hpp"
 #include "strategy/training_step.hpp"
 #include "support/lone_nodes.hpp"
 #include "support/train_samples.hpp"
 #include "support/world.hpp"
-#include "train/snapshot.hpp"
 
 namespace quern::test {
 

@@ -11,10 +11,10 @@
 #include "config/read_recipe.hpp"
 #include "network/custom_layer.hpp"
 #include "network/network.hpp"
+#include "samples/own_samples.hpp"
 #include "support/expect_error.hpp"
 #include "support/temp_dir.hpp"
 #include "support/world.hpp"
-#include "train/own_samples.hpp"
 #include "train/training_run.hpp"
 
 namespace quern::test {

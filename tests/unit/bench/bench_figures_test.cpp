@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "bench/scaling_model.hpp"
+#include "plan/scaling_model.hpp"
 #include "support/expect_error.hpp"
 #include "support/temp_dir.hpp"
 

@@ -39,19 +39,6 @@ void expect_head(const json& document, const std::string& name, int rounds) {
   EXPECT_EQ(document["machine"]["l2"]["cache_bytes"], 1 << 20);
 }
 
-TEST(BenchText, ScalesNumbersToThreeDigits) {
-  EXPECT_EQ(time_text(1.5e-9), "0.00 us");
-  EXPECT_EQ(time_text(2.345e-6), "2.35 us");
-  EXPECT_EQ(time_text(23.45e-6), "23.4 us");
-  EXPECT_EQ(time_text(999.4e-6), "999 us");
-  EXPECT_EQ(time_text(999.6e-6), "1.00 ms");
-  EXPECT_EQ(time_text(2.0), "2.00 s");
-  EXPECT_EQ(rate_text(12.34e9), "12.3 GB/s");
-  EXPECT_EQ(rate_text(0.9999e9), "1.00 GB/s");
-  EXPECT_EQ(rate_text(52.14e6), "52.1 MB/s");
-  EXPECT_EQ(rate_text(1.5e3), "1.50 kB/s");
-}
-
 TEST(StepReport, DerivesRatesFromTheMedian) {
   StepBenchInfo info;
   info.workload = "toy";

@@ -9,10 +9,10 @@
 #include <set>
 
 #include "comm/serial/communicator.hpp"
+#include "inference/evaluator.hpp"
+#include "inference/prediction.hpp"
 #include "strategy/training_step.hpp"
 #include "support/step_recipes.hpp"
-#include "train/evaluator.hpp"
-#include "train/prediction.hpp"
 #include "unit/tools/event_log.hpp"
 
 namespace quern::test {

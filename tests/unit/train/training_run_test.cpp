@@ -8,9 +8,9 @@
 
 #include "comm/serial/communicator.hpp"
 #include "config/read_recipe.hpp"
+#include "samples/own_samples.hpp"
 #include "support/expect_error.hpp"
 #include "support/temp_dir.hpp"
-#include "train/own_samples.hpp"
 
 namespace quern::test {
 

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "state/initial_weights.hpp"
+
+#include <utility>
+
+#include "base/log.hpp"
+#include "checkpoint/weights_file.hpp"
+#include "state/match_weights.hpp"
+
+namespace quern {
+
+InitialWeights load_initial_weights(const InitSpec& init, const ParameterTable& table) {
+  std::vector<TensorPlan> network;
+  for (const ParameterEntry& entry : table.entries()) network.push_back({entry.name, entry.shape});
+  LoadedCheckpoint file = read_weights(init.file);
+  WeightRules rules;
+  rules.rename = init.rename;
+  rules.only = init.only;
+  rules.rename_word = "network.init.rename";
+  rules.only_word = "network.init.only";
+  std::vector<NamedTensor> tensors =
+      match_weights(file.path().string(), file.state().model, network, rules);
+  log::info("initial weights: " + std::to_string(tensors.size()) + " of " +
+            std::to_string(network.size()) + " tensors from '" + file.path().string() + "'");
+  return {std::move(file), std::move(tensors)};
+}
+
+}  // namespace quern
