@@ -83,6 +83,7 @@ optimizer.schedule.warmup_steps=
 optimizer.schedule.warmup_epochs=
 optimizer.schedule.every_epochs=
 optimizer.schedule.milestones=
+optimizer.schedule.patience=
 optimizer.schedule.gamma=
 optimizer.schedule.power=
 optimizer.schedule.min_lr=

@@ -162,6 +162,9 @@ std::string show_report(const LoadedCheckpoint& checkpoint) {
     text += fmt::format("  {:<16}{}\n", attribute.name, value);
   }
   if (state.best.epoch > 0) text += fmt::format("  {:<16}{}\n", "best", best_text(state.best));
+  if (state.progress.plateaus > 0)
+    text += fmt::format("  {:<16}{}, the last after epoch {}\n", "plateaus",
+                        state.progress.plateaus, state.progress.plateau_epoch);
   if (!state.started_from.empty())
     text += fmt::format("  {:<16}{}\n", "started_from", printable(state.started_from));
   for (const RecipeChange& change : state.changes)
@@ -193,6 +196,9 @@ std::string show_json(const LoadedCheckpoint& checkpoint) {
                     {"epoch", state.best.epoch},
                     {"step", state.best.step},
                     {"value", state.best.value}};
+  if (state.progress.plateaus > 0)
+    json["plateaus"] = {{"count", state.progress.plateaus},
+                        {"epoch", state.progress.plateau_epoch}};
   if (!state.started_from.empty()) json["started_from"] = state.started_from;
   for (const RecipeChange& change : state.changes)
     json["changes"].push_back({{"step", change.step},

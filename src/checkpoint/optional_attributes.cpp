@@ -22,6 +22,8 @@ constexpr const char* kBestStep = "best_step";
 constexpr const char* kBestValue = "best_value";
 constexpr const char* kBestData = "best_data_sha256";
 constexpr const char* kBestSince = "best_since";
+constexpr const char* kPlateaus = "plateaus";
+constexpr const char* kPlateauEpoch = "plateau_epoch";
 constexpr const char* kChanges = "changes";
 constexpr const char* kStartedFrom = "started_from";
 
@@ -69,6 +71,26 @@ BestEvaluation read_best(const H5File& file, const TrainingProgress& progress) {
       best.value, best.step, best.epoch, progress.epoch, progress.step));
 }
 
+void write_plateaus(H5File& file, const TrainingProgress& progress) {
+  if (progress.plateaus == 0) return;
+  file.write_int64(kGroup, kPlateaus, progress.plateaus);
+  file.write_int64(kGroup, kPlateauEpoch, progress.plateau_epoch);
+}
+
+void read_plateaus(const H5File& file, TrainingProgress& progress) {
+  if (!file.has_attribute(kGroup, kPlateaus)) return;
+  progress.plateaus = file.read_int64(kGroup, kPlateaus);
+  progress.plateau_epoch = file.read_int64(kGroup, kPlateauEpoch);
+  // Each comes after an epoch of its own.
+  if (progress.plateaus >= 1 && progress.plateaus <= progress.plateau_epoch &&
+      progress.plateau_epoch <= progress.epoch)
+    return;
+  throw Error(
+      fmt::format("{} is {}, the last after epoch {}, expected at most one for each of the "
+                  "{} epochs that are done",
+                  kPlateaus, progress.plateaus, progress.plateau_epoch, progress.epoch));
+}
+
 // Values are TOML in one line, which has no tabs of its own.
 std::string text_of(const RecipeChange& change) {
   return fmt::format("{}\t{}\t{}\t{}", change.step, change.key, change.before, change.after);
@@ -114,6 +136,7 @@ void write_optional_attributes(H5File& file, const CheckpointState& state) {
   if (!state.input.empty()) file.write_string(kGroup, kInput, state.input);
   write_changes(file, state.changes);
   if (!state.started_from.empty()) file.write_string(kGroup, kStartedFrom, state.started_from);
+  write_plateaus(file, state.progress);
   write_best(file, state.best, state.best_data);
 }
 
@@ -129,6 +152,7 @@ void read_optional_attributes(const H5File& file, CheckpointState& state) {
   if (file.has_attribute(kGroup, kInput)) state.input = file.read_string(kGroup, kInput);
   if (file.has_attribute(kGroup, kStartedFrom))
     state.started_from = file.read_string(kGroup, kStartedFrom);
+  read_plateaus(file, state.progress);
   read_changes(file, state);
   if (!file.has_attribute(kGroup, kBestMonitor)) return;
   state.best = read_best(file, state.progress);

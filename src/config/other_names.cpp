@@ -106,6 +106,8 @@ constexpr OtherName kValues[] = {
     {"bn", "batch_norm"},
     {"swish", "silu"},
     {"leakyrelu", "leaky_relu"},
+    {"reduce_on_plateau", "plateau"},
+    {"reducelronplateau", "plateau"},
     {"nll", "cross_entropy"},
     {"categorical_crossentropy", "cross_entropy"},
     {"sparse_categorical_crossentropy", "cross_entropy"},

@@ -187,6 +187,7 @@ void add_schedule(Keys& list) {
                              {"step", ScheduleType::step},
                              {"multi_step", ScheduleType::multi_step},
                              {"exponential", ScheduleType::exponential},
+                             {"plateau", ScheduleType::plateau},
                              {"polynomial", ScheduleType::polynomial},
                              {"cosine", ScheduleType::cosine}},
                             "How the learning rate changes after the warm-up");
@@ -207,16 +208,21 @@ void add_schedule(Keys& list) {
                 "which the rate is multiplied by `gamma`")
       .only_with("optimizer.schedule.type", {"multi_step"})
       .required();
+  keys.integer("patience", &S::patience, at_least(1),
+               "Epochs without a better evaluation of `data.test` after which the rate is "
+               "multiplied by `gamma`, again and again; a multiple of `train.evaluate_every`")
+      .only_with("optimizer.schedule.type", {"plateau"});
   keys.number("gamma", &S::gamma, above_zero_to_one(),
-              "See `every_epochs` and `milestones`; with exponential the rate is multiplied by it "
-              "after every epoch")
-      .only_with("optimizer.schedule.type", {"step", "multi_step", "exponential"});
+              "See `every_epochs`, `milestones` and `patience`; with exponential the rate is "
+              "multiplied by it after every epoch")
+      .only_with("optimizer.schedule.type", {"step", "multi_step", "exponential", "plateau"});
   keys.number("power", &S::power, above_zero(),
               "The rate falls as this power of the part of the run that is left; 1: in a line")
       .only_with("optimizer.schedule.type", {"polynomial"});
   keys.number("min_lr", &S::min_lr, at_least(0),
-              "Where the rate ends, after the last step of the run")
-      .only_with("optimizer.schedule.type", {"polynomial", "cosine"});
+              "Where the rate ends, after the last step of the run; with plateau it falls no "
+              "lower")
+      .only_with("optimizer.schedule.type", {"polynomial", "cosine", "plateau"});
 }
 
 void add_train(Keys& list) {
@@ -235,7 +241,7 @@ void add_train(Keys& list) {
       .free_to_change();
   keys.choice<Monitor>("monitor", &T::monitor,
                        {{"loss", Monitor::loss}, {"accuracy", Monitor::accuracy}},
-                       "Which evaluation is better, for `train.patience` and "
+                       "Which evaluation is better, for `train.patience`, a plateau and "
                        "`checkpoint.keep_best`: that with the lower loss, or with the higher "
                        "accuracy")
       .free_to_change();

@@ -149,21 +149,29 @@ void check_augment(const Checker& check) {
 // Without evaluations there is no best one.
 void check_monitor(const Checker& check) {
   if (!check.are_sound({"data.test", "data.target", "loss.type", "train.evaluate_every",
-                        "train.patience", "train.monitor", "checkpoint.keep_best"}))
+                        "train.patience", "train.monitor", "checkpoint.keep_best",
+                        "optimizer.schedule", "optimizer.schedule.type",
+                        "optimizer.schedule.patience"}))
     return;
   const Recipe& recipe = check.recipe;
   const bool has_test_set = !recipe.data.test.empty() || recipe.data.source == DataSource::program;
   const auto need_test_set = [&](const char* key) {
     check.report(key, check.text_of(key) + " needs evaluations, expected data.test");
   };
+  const ScheduleSpec& schedule = recipe.optimizer.schedule;
+  const bool is_plateau = schedule.type == ScheduleType::plateau;
+  if (is_plateau && !has_test_set) need_test_set("optimizer.schedule.type");
   if (recipe.train.patience > 0 && !has_test_set) need_test_set("train.patience");
   if (recipe.checkpoint.keep_best && !has_test_set) need_test_set("checkpoint.keep_best");
-  if (recipe.train.patience % recipe.train.evaluate_every != 0)
-    check.report("train.patience",
-                 check.text_of("train.patience") + " is no multiple of train.evaluate_every = " +
-                     std::to_string(recipe.train.evaluate_every) +
-                     ", expected one: it counts epochs, and an evaluation has to tell that none is "
-                     "better");
+  const auto need_multiple = [&](const char* key, int patience) {
+    if (patience % recipe.train.evaluate_every == 0) return;
+    check.report(key, check.text_of(key) + " is no multiple of train.evaluate_every = " +
+                          std::to_string(recipe.train.evaluate_every) +
+                          ", expected one: it counts epochs, and an evaluation has to tell that "
+                          "none is better");
+  };
+  need_multiple("train.patience", recipe.train.patience);
+  if (is_plateau) need_multiple("optimizer.schedule.patience", schedule.patience);
   const LossType loss = recipe.loss.type;
   if (check.are_sound({"loss.type"}) && recipe.train.monitor == Monitor::accuracy &&
       loss != LossType::cross_entropy && loss != LossType::binary_cross_entropy &&

@@ -60,7 +60,7 @@ Evaluation Evaluator::run(const ExecSpace& exec,
   // A stream goes from one evaluation on to the next.
   const std::int64_t epoch = samples_.stream ? evaluations_++ : 0;
   const Sampling sampling{.windows = samples_.stream ? samples_.stream->plan() : WindowPlan{}};
-  set_position(scalars_, 0, 0, epoch, 0);
+  set_position(scalars_, 0, {.epoch = epoch});
   reset_metric_sums(exec, metric_sums_);
   reset_metric_sums(exec, error_sums_);
   std::int64_t done = 0;

@@ -172,7 +172,7 @@ void predict(const ProcessGrid& grid, Model& model, const Samples& samples, int 
              const TakeOutputs& take, std::vector<double>* seconds) {
   const ExecSpace exec;
   const StepScalarsView scalars("quern::inference::prediction_scalars");
-  set_position(scalars, 0, 0, 0, 0);
+  set_position(scalars, 0, {});
   const int ranks = grid.data().size();
   const BatchRule batches = prediction_batches(batch, ranks, samples.count);
   const Sampling sampling{.windows = samples.stream ? samples.stream->plan() : WindowPlan{}};

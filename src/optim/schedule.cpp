@@ -36,7 +36,8 @@ void set_learning_rate(const ExecSpace& exec, const StepScalarsView& scalars,
                        const Schedule& schedule) {
   run_single_item(
       exec, "quern::optim::set_learning_rate", KOKKOS_LAMBDA() {
-        scalars().learning_rate = static_cast<float>(learning_rate(schedule, scalars().step));
+        scalars().learning_rate =
+            static_cast<float>(learning_rate(schedule, scalars().step, scalars().plateaus));
       });
 }
 

@@ -9,12 +9,13 @@
 //   step         lr gamma^floor(e / every_epochs)
 //   multi_step   lr gamma^(milestones up to e)
 //   exponential  lr gamma^e
+//   plateau      max(min_lr, lr gamma^p), p plateaus of the evaluations so far
 //   polynomial   min_lr + (lr - min_lr) (1 - (s - w) / (T - w))^power
 //   cosine       min_lr + (lr - min_lr) (1 + cos(pi (s - w) / (T - w))) / 2
 // clang-format on
-// After the warm-up these are PyTorch's StepLR, MultiStepLR and ExponentialLR (stepped per epoch),
-// and PolynomialLR and CosineAnnealingLR (stepped per step, over T - w); Loshchilov, Hutter:
-// "SGDR", ICLR 2017.
+// After the warm-up these are PyTorch's StepLR, MultiStepLR, ExponentialLR and, with the plateaus
+// that it counts, ReduceLROnPlateau (stepped per epoch), and PolynomialLR and CosineAnnealingLR
+// (stepped per step, over T - w); Loshchilov, Hutter: "SGDR", ICLR 2017.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,8 @@
 
 namespace quern {
 
-/// Everything the learning rate depends on besides the step; plain data that kernels copy.
+/// Everything the learning rate depends on besides the step and the plateaus; plain data that
+/// kernels copy.
 struct Schedule {
   ScheduleType type = ScheduleType::constant;
   double lr = 0;
@@ -53,7 +55,14 @@ KOKKOS_INLINE_FUNCTION std::int64_t drops_before(const Schedule& schedule, std::
   return drops;
 }
 
-KOKKOS_INLINE_FUNCTION double learning_rate(const Schedule& schedule, std::int64_t step) {
+KOKKOS_INLINE_FUNCTION double plateau_rate(const Schedule& schedule, std::int64_t plateaus) {
+  return Kokkos::fmax(schedule.min_lr,
+                      schedule.lr * Kokkos::pow(schedule.gamma, static_cast<double>(plateaus)));
+}
+
+/// `plateaus`: how often one has lowered the rate before this step.
+KOKKOS_INLINE_FUNCTION double learning_rate(const Schedule& schedule, std::int64_t step,
+                                            std::int64_t plateaus = 0) {
   const double s = static_cast<double>(step);
   if (step < schedule.warmup_steps)
     return schedule.lr * (s + 1) / static_cast<double>(schedule.warmup_steps);
@@ -65,6 +74,8 @@ KOKKOS_INLINE_FUNCTION double learning_rate(const Schedule& schedule, std::int64
     case ScheduleType::exponential:
       return schedule.lr *
              Kokkos::pow(schedule.gamma, static_cast<double>(drops_before(schedule, step)));
+    case ScheduleType::plateau:
+      return plateau_rate(schedule, plateaus);
     case ScheduleType::polynomial:
     case ScheduleType::cosine: {
       if (step >= schedule.total_steps) return schedule.min_lr;
@@ -80,7 +91,8 @@ KOKKOS_INLINE_FUNCTION double learning_rate(const Schedule& schedule, std::int64
   return schedule.lr;
 }
 
-/// Overwrites scalars().learning_rate with the rate of step scalars().step.
+/// Overwrites scalars().learning_rate with the rate of step scalars().step after
+/// scalars().plateaus.
 void set_learning_rate(const ExecSpace& exec, const StepScalarsView& scalars,
                        const Schedule& schedule);
 

@@ -13,6 +13,8 @@ struct TrainingProgress {
   double epoch_loss_sum = 0;  ///< sum of sample losses of the epoch in progress
   std::int64_t epoch_correct = 0;
   std::int64_t epoch_samples = 0;
+  std::int64_t plateaus = 0;       ///< how often one has lowered the rate (ScheduleType::plateau)
+  std::int64_t plateau_epoch = 0;  ///< epochs that were done when the last one did
   friend bool operator==(const TrainingProgress&, const TrainingProgress&) = default;
 };
 

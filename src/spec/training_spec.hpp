@@ -46,7 +46,7 @@ enum class DecayScope {
   weights,  ///< those of kind weight: no biases, no scales, no shifts
 };
 
-enum class ScheduleType { constant, step, multi_step, exponential, polynomial, cosine };
+enum class ScheduleType { constant, step, multi_step, exponential, plateau, polynomial, cosine };
 
 inline constexpr int kMaxMilestones = 16;
 
@@ -57,9 +57,10 @@ struct ScheduleSpec {
   int warmup_epochs = 0;  ///< or over the steps of the first epochs; at most one of the two is set
   int every_epochs = 1;   ///< step: the rate is multiplied by gamma every so many epochs
   std::vector<int> milestones = {};  ///< multi_step: or after these epochs, in increasing order
-  double gamma = 0.1;                ///< step, multi_step; exponential: after every epoch
-  double power = 1;                  ///< polynomial
-  double min_lr = 0;                 ///< cosine, polynomial: where the rate ends
+  int patience = 10;   ///< plateau: or after so many epochs without a better evaluation
+  double gamma = 0.1;  ///< step, multi_step, plateau; exponential: after every epoch
+  double power = 1;    ///< polynomial
+  double min_lr = 0;   ///< cosine, polynomial: where the rate ends; plateau: the lowest
   friend bool operator==(const ScheduleSpec&, const ScheduleSpec&) = default;
 };
 

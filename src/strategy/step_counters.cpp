@@ -15,7 +15,7 @@ StepCounters::StepCounters(std::uint64_t seed)
 }
 
 void StepCounters::set_position(const TrainingProgress& progress) {
-  quern::set_position(scalars_, seed_, progress.step, progress.epoch, progress.cursor);
+  quern::set_position(scalars_, seed_, progress);
   const auto metric_sums = Kokkos::create_mirror_view(metric_sums_);
   metric_sums() = MetricSums{};
   metric_sums().loss_sum = progress.epoch_loss_sum;
@@ -25,6 +25,8 @@ void StepCounters::set_position(const TrainingProgress& progress) {
   epoch_ = progress.epoch;
   steps_ = progress.step;
   cursor_ = progress.cursor;
+  plateaus_ = progress.plateaus;
+  plateau_epoch_ = progress.plateau_epoch;
 }
 
 void StepCounters::begin_batch(const ExecSpace& exec, int samples, const FloatView& vote) const {
@@ -45,8 +47,8 @@ StepReport StepCounters::report() const {
   const StepScalars scalars = read_scalar(scalars_);
   const MetricSums metric_sums = read_scalar(metric_sums_);
   StepReport report;
-  report.progress = {scalars.step,         scalars.epoch,       scalars.cursor,
-                     metric_sums.loss_sum, metric_sums.correct, metric_sums.samples};
+  report.progress = {scalars.step,        scalars.epoch,       scalars.cursor, metric_sums.loss_sum,
+                     metric_sums.correct, metric_sums.samples, plateaus_,      plateau_epoch_};
   report.loss = metric_sums.batch_loss;
   report.correct = metric_sums.batch_correct;
   report.diverged = !scalars.apply_updates;

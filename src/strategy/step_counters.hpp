@@ -34,10 +34,12 @@ class StepCounters {
   /// Both go on from `progress`, with updates allowed; waits.
   void set_position(const TrainingProgress& progress);
 
-  /// What the host has enqueued: epochs, steps since the start of the run, samples of the epoch.
+  /// What the host has enqueued: epochs, steps since the start of the run, samples of the epoch;
+  /// and TrainingProgress::plateaus.
   std::int64_t epoch() const { return epoch_; }
   std::int64_t steps() const { return steps_; }
   std::int64_t cursor() const { return cursor_; }
+  std::int64_t plateaus() const { return plateaus_; }
   /// A step of so many samples has been enqueued.
   void move_on(int samples) {
     steps_ += 1;
@@ -71,6 +73,8 @@ class StepCounters {
   std::int64_t epoch_ = 0;
   std::int64_t steps_ = 0;
   std::int64_t cursor_ = 0;
+  std::int64_t plateaus_ = 0;
+  std::int64_t plateau_epoch_ = 0;
 };
 
 }  // namespace quern

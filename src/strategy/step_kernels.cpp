@@ -87,13 +87,14 @@ void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int sample
       });
 }
 
-void set_position(const StepScalarsView& scalars, std::uint64_t seed, std::int64_t step,
-                  std::int64_t epoch, std::int64_t cursor) {
+void set_position(const StepScalarsView& scalars, std::uint64_t seed,
+                  const TrainingProgress& progress) {
   const auto host = Kokkos::create_mirror_view(scalars);
   Kokkos::deep_copy(host, scalars);
-  host().step = step;
-  host().epoch = epoch;
-  host().cursor = cursor;
+  host().step = progress.step;
+  host().epoch = progress.epoch;
+  host().cursor = progress.cursor;
+  host().plateaus = progress.plateaus;
   host().seed = seed;
   host().apply_updates = true;
   Kokkos::deep_copy(scalars, host);

@@ -4,6 +4,7 @@
 
 #include "loss/loss.hpp"
 #include "parallel/gradient_reducer.hpp"
+#include "spec/training_progress.hpp"
 #include "strategy/batch_plan.hpp"
 #include "strategy/metric_sums.hpp"
 
@@ -44,8 +45,8 @@ void add_batch_loss(const ExecSpace& exec, const ConstFloatView& sums,
 /// Moves step and cursor on past a batch.
 void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples);
 
-/// Overwrites step, epoch, cursor and seed from the host, and allows updates; waits.
-void set_position(const StepScalarsView& scalars, std::uint64_t seed, std::int64_t step,
-                  std::int64_t epoch, std::int64_t cursor);
+/// Overwrites seed, step, epoch, cursor and plateaus from the host, and allows updates; waits.
+void set_position(const StepScalarsView& scalars, std::uint64_t seed,
+                  const TrainingProgress& progress);
 
 }  // namespace quern

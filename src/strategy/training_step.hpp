@@ -60,8 +60,9 @@ class TrainingStep {
   bool is_recorded() const { return records_ && is_capturable(); }
   /// Learning rate of the step that follows `steps_done` steps.
   double learning_rate(std::int64_t steps_done) const {
-    return quern::learning_rate(schedule_, steps_done);
+    return quern::learning_rate(schedule_, steps_done, counters_.plateaus());
   }
+  const Schedule& schedule() const { return schedule_; }
 
   /// What a checkpoint holds of it.
   TrainState state() const { return update_->state(model_.parameters()); }

@@ -10,9 +10,10 @@
 namespace quern {
 
 struct StepScalars {
-  std::int64_t step = 0;    ///< optimizer steps done before this one
-  std::int64_t epoch = 0;   ///< epoch of this step, from 0
-  std::int64_t cursor = 0;  ///< samples of this epoch consumed before this step
+  std::int64_t step = 0;      ///< optimizer steps done before this one
+  std::int64_t epoch = 0;     ///< epoch of this step, from 0
+  std::int64_t cursor = 0;    ///< samples of this epoch consumed before this step
+  std::int64_t plateaus = 0;  ///< TrainingProgress::plateaus
   std::uint64_t seed = 0;
   float learning_rate = 0;    ///< of this step
   float gradient_scale = 1;   ///< clipping: factor on the gradient of this step

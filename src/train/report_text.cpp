@@ -32,6 +32,12 @@ std::string value_text(const BestEvaluation& best) {
                                        : fmt::format("test accuracy {:.2f} %", 100 * best.value);
 }
 
+std::string nothing_better_text(Monitor monitor, int epochs) {
+  return fmt::format("no {} for {}",
+                     monitor == Monitor::loss ? "lower test loss" : "higher test accuracy",
+                     count_text(epochs, "epoch"));
+}
+
 // A run that has a checkpoint goes on with other settings; one that has none is another run.
 std::string hint(std::int64_t last_checkpoint) {
   return std::string("A smaller optimizer.lr or optimizer.clip_norm may help: ") +
@@ -58,9 +64,13 @@ std::string evaluation_text(const MetricsRecord& record) {
 }
 
 std::string patience_text(Monitor monitor, int patience) {
-  return fmt::format("           no {} for {} (train.patience): the training ends",
-                     monitor == Monitor::loss ? "lower test loss" : "higher test accuracy",
-                     count_text(patience, "epoch"));
+  return fmt::format("           {} (train.patience): the training ends",
+                     nothing_better_text(monitor, patience));
+}
+
+std::string plateau_text(Monitor monitor, int patience, double before, double after) {
+  return fmt::format("           {}: the learning rate falls from {:.6g} to {:.6g}",
+                     nothing_better_text(monitor, patience), before, after);
 }
 
 std::string best_text(const BestEvaluation& best, const std::string& file) {

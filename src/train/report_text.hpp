@@ -23,6 +23,9 @@ std::string evaluation_text(const MetricsRecord& record);
 /// "           no lower test loss for 3 epochs (train.patience): the training ends"
 std::string patience_text(Monitor monitor, int patience);
 
+/// "           no lower test loss for 3 epochs: the learning rate falls from 0.1 to 0.01"
+std::string plateau_text(Monitor monitor, int patience, double before, double after);
+
 /// "           best: epoch 7, test loss 0.3112 ('FILE')"
 std::string best_text(const BestEvaluation& best, const std::string& file);
 

@@ -229,6 +229,7 @@ void Trainer::finish_epoch() {
   progress_.epoch_loss_sum = 0;
   progress_.epoch_correct = 0;
   progress_.epoch_samples = 0;
+  lower_rate_on_plateau();
   report_.end_epoch();
   if (checkpoints_.is_due(progress_, best_)) checkpoints_.write(progress_, best_);
   report_.restart_speed();
@@ -251,10 +252,26 @@ std::optional<AgreedError> Trainer::evaluate() {
   const double value = best_.monitor == Monitor::loss ? result.loss : result.accuracy();
   if (best_.is_beaten_by(value)) best_ = {best_.monitor, progress_.epoch, progress_.step, value};
   // It decides what all ranks do: one that saw another last bit would wait for ever.
-  if (recipe_.checkpoint.keep_best || recipe_.train.patience > 0)
+  if (recipe_.checkpoint.keep_best || recipe_.train.patience > 0 ||
+      recipe_.optimizer.schedule.type == ScheduleType::plateau)
     best_ = broadcast_value(comm_, best_);
   report_.evaluation(progress_, result);
   return std::nullopt;
+}
+
+// Of the epochs that follow: also where none does, because the run may go on to more.
+void Trainer::lower_rate_on_plateau() {
+  const ScheduleSpec& schedule = recipe_.optimizer.schedule;
+  if (schedule.type != ScheduleType::plateau || !is_evaluated(recipe_.train, progress_.epoch) ||
+      progress_.epoch - std::max({best_.epoch, best_.since, progress_.plateau_epoch}) <
+          schedule.patience)
+    return;
+  const double before = plateau_rate(step_.schedule(), progress_.plateaus);
+  const double after = plateau_rate(step_.schedule(), progress_.plateaus + 1);
+  if (after == before) return;
+  progress_.plateaus += 1;
+  progress_.plateau_epoch = progress_.epoch;
+  report_.line(plateau_text(best_.monitor, schedule.patience, before, after));
 }
 
 bool Trainer::is_out_of_patience() const {

@@ -71,6 +71,7 @@ class Trainer {
   void log_step(const StepReport& report);
   void finish_epoch();
   std::optional<AgreedError> evaluate();
+  void lower_rate_on_plateau();
   bool is_out_of_patience() const;
   void report_end();
   ExitCode stop_early(const StopRequest& stop);

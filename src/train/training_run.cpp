@@ -215,10 +215,12 @@ void TrainingRun::Parts::find_start() {
 void TrainingRun::Parts::check() const {
   model_.check_samples(samples_, training_data_name(recipe_.data));
   if (test_) model_.check_samples(*test_, test_data_name(recipe_.data));
-  if (!test_ && (recipe_.train.patience > 0 || recipe_.checkpoint.keep_best))
+  if (!test_ && (recipe_.train.patience > 0 || recipe_.checkpoint.keep_best ||
+                 recipe_.optimizer.schedule.type == ScheduleType::plateau))
     throw InputError(
-        "train.patience and checkpoint.keep_best need evaluations, and the program brings no test "
-        "samples (expected RunOptions::test, or none of these keys)");
+        "train.patience, checkpoint.keep_best and a schedule of type \"plateau\" need evaluations, "
+        "and the program brings no test samples (expected RunOptions::test, or none of these "
+        "keys)");
   if (test_) check_class_names(samples_.class_names, test_->class_names, "the test data");
   check_batches(batches_, grid_.data().size());
   check_program(recipe_, comm_.size());

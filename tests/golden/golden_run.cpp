@@ -121,7 +121,7 @@ GoldenRun::FirstStep GoldenRun::first_step() {
   reducer.allocate();
   const GradientSums& gradients = reducer.partial_sums();
   const StepScalarsView scalars("test::scalars");
-  set_position(scalars, recipe_.seed, 0, 0, 0);
+  set_position(scalars, recipe_.seed, {});
 
   begin_batch(exec, scalars, batch);
   model_.load_batch(exec, plan, samples_, {}, scalars);

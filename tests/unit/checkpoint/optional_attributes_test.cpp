@@ -96,6 +96,24 @@ TEST(BestEvaluationOfARun, IsOfItsPast) {
   }
 }
 
+TEST(PlateausOfARun, AreReadAsTheyWereWritten) {
+  const test::TempDir folder;
+  test::SampleRun run;  // of step 123, with two epochs done
+  TrainingProgress& progress = run.state().progress;
+  progress.plateaus = 1;
+  progress.plateau_epoch = 2;
+  const std::filesystem::path file = write_checkpoint(folder.path(), run.state());
+  EXPECT_EQ(read_checkpoint(file).state().progress, progress);
+  EXPECT_TRUE(find_damage(file).empty());
+  for (const auto& [plateaus, epoch] : {std::pair{-1, 2}, {3, 2}, {1, 3}, {1, 0}}) {
+    progress.plateaus = plateaus;
+    progress.plateau_epoch = epoch;
+    write_checkpoint(folder.path(), run.state());
+    test::expect_error([&] { read_checkpoint(file); }, ExitCode::do_not_requeue,
+                       {"plateaus is", "expected at most one for each of the 2 epochs"});
+  }
+}
+
 TEST(ChangesOfARun, AreReadAsTheyWereWritten) {
   const test::TempDir folder;
   test::SampleRun run;  // of step 123

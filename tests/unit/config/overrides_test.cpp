@@ -83,8 +83,8 @@ TEST(Overrides, ProblemsAreReportedAsTheirs) {
             "--set: network.layers[0].chanels: unknown key (did you mean 'channels'?)");
   EXPECT_EQ(error_with({"optimizer.schedule.gamma=0.5"}),
             "--set: optimizer.schedule.gamma: applies only to optimizer.schedule.type = \"step\", "
-            "\"multi_step\" or \"exponential\"; here it is \"constant\" (known: type, "
-            "warmup_steps, warmup_epochs)");
+            "\"multi_step\", \"exponential\" or \"plateau\"; here it is \"constant\" (known: "
+            "type, warmup_steps, warmup_epochs)");
 }
 
 TEST(Overrides, PathsThatLeadNowhere) {

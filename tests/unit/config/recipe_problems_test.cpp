@@ -39,6 +39,10 @@ TEST(Patience, CountsWholeGapsBetweenEvaluations) {
             "counts epochs, and an evaluation has to tell that none is better");
   EXPECT_EQ(error_with("4"), "");
   EXPECT_EQ(error_with("0"), "");
+  EXPECT_EQ(error_of(kSmallRecipe,
+                     {"data.test=t", "train.evaluate_every=3", "optimizer.schedule=plateau"}),
+            "--set: optimizer.schedule.patience: 10 is no multiple of train.evaluate_every = 3, "
+            "expected one: it counts epochs, and an evaluation has to tell that none is better");
 }
 
 TEST(Name, IsThatOfAFolder) {
@@ -259,8 +263,11 @@ INSTANTIATE_TEST_SUITE_P(
                  "at most that"},
         BadValue{"0.1", "0.1\nschedule = {gamma = 0.2}",
                  "r.toml:23: optimizer.schedule.gamma: applies only to optimizer.schedule.type = "
-                 "\"step\", \"multi_step\" or \"exponential\"; here it is \"constant\" (known: "
-                 "type, warmup_steps, warmup_epochs)"},
+                 "\"step\", \"multi_step\", \"exponential\" or \"plateau\"; here it is "
+                 "\"constant\" (known: type, warmup_steps, warmup_epochs)"},
+        BadValue{"0.1", "0.1\nschedule = \"plateau\"",
+                 "r.toml:23: optimizer.schedule.type: \"plateau\" needs evaluations, expected "
+                 "data.test"},
         BadValue{"0.1", "0.1\nschedule = {type = \"multi_step\"}",
                  "r.toml:23: optimizer.schedule.milestones: missing, expected array of 1 to 16 "
                  "integers >= 1"},

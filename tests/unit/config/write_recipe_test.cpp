@@ -119,6 +119,8 @@ TEST(WriteRecipe, ReadsBackAsAnEqualRecipe) {
       {"optimizer.schedule={type=\"multi_step\", milestones=[3, 60, 90], warmup_epochs=2}"},
       {"optimizer.schedule={type=\"polynomial\", power=0.9, min_lr=1e-9}"},
       {"optimizer.schedule={type=\"exponential\", gamma=0.97}"},
+      {"optimizer.schedule={type=\"plateau\", patience=3, gamma=0.5, min_lr=1e-5}",
+       "data.test=elsewhere"},
       {"data.test=elsewhere", "train.patience=7", "train.monitor=\"accuracy\"",
        "checkpoint.keep_best=true"},
       {"network.layers.fc1={type=\"dropout\", p=0.3}", "seed=9223372036854775807"},

@@ -112,10 +112,24 @@ TEST(Schedule, MilestonesCountFromTheStartOfTheWarmup) {
   expect_rates(make_schedule(spec, 2, 8), {0.2 / 3, 0.4 / 3, 0.2, 0.02, 0.002, 0.002});
 }
 
+// ReduceLROnPlateau(o, factor=0.5, min_lr=0.03, eps=0) lowers it so.
+TEST(Schedule, EachPlateauMultipliesTheRateDownToTheLowest) {
+  OptimizerSpec spec = spec_of(ScheduleType::plateau);
+  spec.schedule.gamma = 0.5;
+  spec.schedule.min_lr = 0.03;
+  spec.schedule.warmup_steps = 2;
+  const Schedule schedule = make_schedule(spec, 2, 8);
+  EXPECT_NEAR(learning_rate(schedule, 0, 2), 0.1, 1e-12) << "a warm-up rises to lr nevertheless";
+  const double expected[] = {0.2, 0.1, 0.05, 0.03, 0.03};
+  for (std::int64_t plateaus = 0; plateaus < 5; ++plateaus)
+    EXPECT_NEAR(learning_rate(schedule, 2, plateaus), expected[plateaus], 1e-12) << plateaus;
+}
+
 TEST(Schedule, TheKernelReadsTheStepAndWritesTheRate) {
   const StepScalarsView scalars("test::scalars");
   StepScalars values;
   values.step = 3;
+  values.plateaus = 2;
   values.seed = 5;
   Kokkos::deep_copy(scalars, values);
   OptimizerSpec spec = spec_of(ScheduleType::step);
@@ -124,6 +138,10 @@ TEST(Schedule, TheKernelReadsTheStepAndWritesTheRate) {
   exec.fence("test: read scalars");
   Kokkos::deep_copy(values, scalars);
   EXPECT_FLOAT_EQ(values.learning_rate, 0.02f);
+  set_learning_rate(exec, scalars, make_schedule(spec_of(ScheduleType::plateau), 2, 9));
+  exec.fence("test: read scalars");
+  Kokkos::deep_copy(values, scalars);
+  EXPECT_FLOAT_EQ(values.learning_rate, 0.002f);
   EXPECT_EQ(values.step, 3);
   EXPECT_EQ(values.seed, 5u);
 }

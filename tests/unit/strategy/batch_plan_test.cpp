@@ -37,7 +37,7 @@ std::vector<std::int64_t> epoch_order(const Case& c, bool shuffle, std::int64_t 
       EXPECT_LE(plan.rows(), full.limit().rows) << "what the model is allocated for";
       EXPECT_EQ(plan.rows() % c.row_multiple, 0);
       const StepScalarsView scalars("test::scalars");
-      set_position(scalars, 11, 0, epoch, cursor);
+      set_position(scalars, 11, {.epoch = epoch, .cursor = cursor});
       const View<std::int64_t> rows("test::rows", static_cast<std::size_t>(full.limit().rows));
       assign_rows(ExecSpace(), plan, {c.count, shuffle, {}, {}}, scalars, rows, {});
       int filled = 0;

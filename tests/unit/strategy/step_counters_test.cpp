@@ -77,7 +77,7 @@ TEST(StepCounters, StandWhereTheLossWasNotFinite) {
 TEST(StepCounters, GoOnFromAPosition) {
   StepCounters counters(3);
   run_step(counters, std::numeric_limits<float>::infinity(), 1);
-  const TrainingProgress progress{7, 2, 8, 3.25, 5, 8};
+  const TrainingProgress progress{7, 2, 8, 3.25, 5, 8, 2, 1};
   counters.set_position(progress);
   EXPECT_EQ(counters.steps(), 7);
   EXPECT_EQ(counters.epoch(), 2);
@@ -87,7 +87,7 @@ TEST(StepCounters, GoOnFromAPosition) {
   EXPECT_FALSE(counters.report().diverged);
   EXPECT_FALSE(counters.report().stop);
   run_step(counters, 1);
-  EXPECT_EQ(counters.report().progress, (TrainingProgress{8, 2, 12, 4.25, 7, 12}));
+  EXPECT_EQ(counters.report().progress, (TrainingProgress{8, 2, 12, 4.25, 7, 12, 2, 1}));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ TEST(StepKernels, HostIsToldOfEveryBatchThatHasEnded) {
   const StepScalarsView scalars("test::scalars");
   const MetricSumsView metric_sums("test::metric_sums");
   const HostFlagsView host("test::host_flags");
-  set_position(scalars, 0, 0, 0, 0);
+  set_position(scalars, 0, {});
   reset_metric_sums(exec, metric_sums);
   EXPECT_EQ(batches_ended(host), 0);
   const auto end = [&](float loss) {
@@ -42,7 +42,7 @@ TEST(StepKernels, CountsOfLargeBatchesAreExact) {
   const StepScalarsView scalars("test::scalars");
   const MetricSumsView metric_sums("test::metric_sums");
   const HostFlagsView host("test::host_flags");
-  set_position(scalars, 0, 0, 0, 0);
+  set_position(scalars, 0, {});
   for (const int correct : {(1 << 23) + 1, (1 << 24) - 1, 1 << 24, 3}) {
     std::vector<float> sums(Loss::kColumns);
     sums[Loss::kCorrect] = static_cast<float>(correct);
