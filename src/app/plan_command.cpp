@@ -341,7 +341,8 @@ ExitCode plan_by_measuring(Communicator& comm, Given& given, const PlanOptions& 
   ClusterFigures cluster = agree(comm, [&] { return cluster_of(given, options, machine); });
   if (comm.size() > 1) cluster.turns = 1;  // they have taken turns while they were measured
   const StepDemand demand =
-      StepDemands(given.recipe).of(given.recipe, given.nodes.back() * given.ranks_per_node);
+      StepDemands(given.recipe)
+          .of(given.recipe, given.nodes.back() * given.ranks_per_node, given.ranks_per_node);
   given.sources.computed = comm.size() == 1
                                ? "steps of one rank on this machine, measured now"
                                : "steps of " + std::to_string(comm.size()) +
@@ -365,7 +366,8 @@ void plan_by_figures(Given& given, const PlanOptions& options) {
 /// Nothing is measured: nobody has a GPU of the site here.
 void plan_for_gpus(Given& given, const PlanOptions& options) {
   const StepDemands demands(given.recipe);
-  const int samples = demands.of(given.recipe, given.nodes.back() * given.ranks_per_node).samples;
+  const int ranks = given.nodes.back() * given.ranks_per_node;
+  const int samples = demands.of(given.recipe, ranks, given.ranks_per_node).samples;
   const ClusterFigures cluster = cluster_of(given, options, {});
   given.sources.computed = "peaks of the GPUs' data sheets";
   given.sources.estimate = "from data sheets and assumptions; no GPU has confirmed it";

@@ -73,7 +73,7 @@ std::int64_t training_bytes(const Communicator& comm, const Recipe& given) {
     const bool is_one_node = comm.node_size() == comm.size();
     const auto shared = is_one_node ? static_cast<double>(free_shared_memory_bytes()) : 0;
     const std::int64_t of_rank =
-        demands.memory_bytes(recipe, demands.of(recipe, comm.size(), shared));
+        demands.memory_bytes(recipe, demands.of(recipe, comm.size(), comm.node_size(), shared));
     return of_rank * comm.node_size() +
            (comm.rank() == 0 ? demands.checkpoint_copy_bytes(recipe) : 0);
   } catch (const InputError&) {

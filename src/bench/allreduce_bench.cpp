@@ -78,8 +78,9 @@ struct Gradient {
   std::optional<Recipe> own_step = {};  ///< what a rank computes before, by itself
 };
 
-std::optional<ExchangeLoad> load_of(const Gradient& gradient) {
-  const auto halving = make_lighter_halving(gradient.partition, gradient.floats + 1, 0);
+std::optional<ExchangeLoad> load_of(const Gradient& gradient, int ranks_per_node) {
+  const auto halving =
+      make_lighter_halving(gradient.partition, gradient.floats + 1, 0, ranks_per_node);
   return halving ? std::optional(halving->load) : std::nullopt;
 }
 
@@ -113,7 +114,7 @@ Recipe own_step_of(Communicator& comm, const std::string& file,
                        "' share the network, so none makes a step by itself (expected "
                        "parallel.pipeline = 1 and parallel.tensor = 1)");
     }
-    return StepDemands(recipe).of(recipe, comm.size());
+    return StepDemands(recipe).of(recipe, comm.size(), comm.node_size());
   });
   return recipe_of_batch(comm, file, overrides, comm.size(), demand.block_samples, demand.samples);
 }
@@ -237,7 +238,7 @@ AllreduceRow measure(Communicator& comm, const Gradient& gradient,
           spread_of(transport_s),
           spread_after_step(invariant),
           spread_after_step(fast),
-          invariant && kHostExecution ? load_of(gradient) : std::nullopt};
+          invariant && kHostExecution ? load_of(gradient, comm.node_size()) : std::nullopt};
 }
 
 }  // namespace

@@ -79,7 +79,9 @@ std::string allreduce_bench_json(const MachineInfo& machine, const AllreduceBenc
     object["blocks"] = row.blocks;
     if (row.rank_invariant_s) object["partials"] = row.num_partial_sums;
     if (row.halving) {
-      object["halving"] = {{"messages", row.halving->messages}, {"floats", row.halving->floats}};
+      object["halving"] = {{"messages", row.halving->messages},
+                           {"floats", row.halving->floats},
+                           {"node_floats", row.halving->node_floats}};
     }
     if (row.rank_invariant_s) {
       object["rank_invariant"] =

@@ -68,8 +68,11 @@ double time_of(const Json& row, const char* method) {
 std::optional<ExchangeLoad> halving_of(const Json& row) {
   if (!row.contains("halving")) return std::nullopt;
   const Json& halving = row.at("halving");
-  return ExchangeLoad{count(halving, "messages"),
-                      static_cast<std::int64_t>(positive(halving, "floats"))};
+  ExchangeLoad load;
+  load.messages = count(halving, "messages");
+  load.floats = static_cast<std::int64_t>(positive(halving, "floats"));
+  load.node_floats = halving.value("node_floats", std::int64_t{0});
+  return load;
 }
 
 void read_document(const Json& document, BenchFigures& figures) {

@@ -17,8 +17,8 @@ namespace quern {
 /// fixed tree; see docs/numerics.md.
 class BatchNorm final : public Layer {
  public:
-  /// Uses spec.momentum, eps and statistics. With products of bf16 on a CPU it rounds images and
-  /// their gradients when it reads them.
+  /// Uses spec.momentum, eps and statistics. With products of bf16 on a CPU it rounds images of
+  /// more than one pixel and their gradients when it reads them.
   BatchNorm(const LayerSpec& spec, const Shape& input, const KernelChoice& choice = {});
 
   /// Flat samples that come in lanes stay so.

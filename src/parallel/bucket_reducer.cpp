@@ -119,14 +119,15 @@ BucketReducer::Plan BucketReducer::make_plan(const BatchPartition& partition) co
 bool BucketReducer::halves(const BatchPartition& partition) const {
   if (updaters_.are_owners || comm().node_size() == size() || !transport_.moves_segments_alone())
     return false;
-  return make_lighter_halving(partition, floats_of(buckets_.front()), comm().rank()).has_value();
+  const auto halving = make_lighter_halving(partition, floats_of(buckets_.front()), comm().rank());
+  return halving && halving->has_only_rounds;
 }
 
 std::vector<BucketReducer::Round> BucketReducer::make_rounds(const BatchPartition& partition,
                                                              const Bucket& bucket) const {
   std::vector<Round> rounds;
-  const auto halving = make_halving(partition, floats_of(bucket), comm().rank());
-  for (const HalvingRound& round : halving.value().rounds) {
+  const Halving halving = make_halving(partition, floats_of(bucket), comm().rank());
+  for (const HalvingRound& round : halving.rounds) {
     rounds.push_back({round, round.take});
     for (RankSegment& segment : rounds.back().into) segment.offset = 0;
   }

@@ -30,8 +30,14 @@ using Holders = std::vector<Holder>;
 
 class Builder {
  public:
-  Builder(std::int64_t num_floats, int num_ranks, int own)
-      : num_floats_(num_floats), own_(own), loads_(static_cast<std::size_t>(num_ranks)) {}
+  Builder(std::int64_t num_floats, int num_ranks, int own, int ranks_per_node)
+      : num_floats_(num_floats),
+        own_(own),
+        ranks_per_node_(ranks_per_node),
+        loads_(static_cast<std::size_t>(num_ranks)) {
+    if (ranks_per_node > 0)
+      node_floats_.resize(static_cast<std::size_t>(ceil_div(num_ranks, ranks_per_node)));
+  }
 
   Holders leaf(int rank) const { return {{rank, 0, num_floats_}}; }
 
@@ -44,12 +50,36 @@ class Builder {
     return halve(std::move(left), std::move(right));
   }
 
-  Halving result() {
-    Halving halving{std::move(rounds_), {}};
-    for (const ExchangeLoad& load : loads_) {
-      halving.load.messages = std::max(halving.load.messages, 2 * load.messages);
-      halving.load.floats = std::max(halving.load.floats, 2 * load.floats);
+  /// A partial sum goes to the owner of its leaf, and nothing comes back.
+  void gather(const HalvingLeaf& leaf) {
+    for (const PartialSum& part : leaf.parts) {
+      if (part.rank == leaf.owner) continue;
+      if (part.rank == own_) gathering_.give.push_back({leaf.owner, part.number});
+      count_sent(part.rank, leaf.owner, num_floats_ - 1);
+      count(part.rank, 1, num_floats_ - 1);
+      count(leaf.owner, 1, num_floats_ - 1);
     }
+    if (leaf.owner != own_ || leaf.is_ready()) return;
+    gathering_.parts = leaf.parts;
+  }
+
+  void feed(const Feed& feed) {
+    begin_round({feed.from, feed.to});
+    move(feed.to, feed.from, num_floats_ - 1, num_floats_);
+    count_sent(feed.from, feed.to, num_floats_ - 1);
+    if (feed.from == own_ || feed.to == own_) rounds_.back().is_feed = true;
+    count(feed.from, 2, num_floats_);
+    count(feed.to, 2, num_floats_);
+  }
+
+  Halving result() {
+    Halving halving{std::move(gathering_), std::move(rounds_), {}, true};
+    for (const ExchangeLoad& load : loads_) {
+      halving.load.messages = std::max(halving.load.messages, load.messages);
+      halving.load.floats = std::max(halving.load.floats, load.floats);
+    }
+    halving.load.all_floats = all_floats_;
+    if (!node_floats_.empty()) halving.load.node_floats = *std::ranges::max_element(node_floats_);
     return halving;
   }
 
@@ -64,8 +94,9 @@ class Builder {
       begin_round({a.rank, b.rank});
       move(a.rank, b.rank, middle, a.end);
       move(b.rank, a.rank, b.begin, middle);
-      count(a.rank, 1, a.end - a.begin - std::min(middle - a.begin, a.end - middle));
-      count(b.rank, 1, b.end - b.begin - std::min(middle - b.begin, b.end - middle));
+      const std::int64_t larger = std::max(middle - a.begin, a.end - middle);
+      count(a.rank, 2, 2 * larger);
+      count(b.rank, 2, 2 * larger);
       a.end = middle;
       b.begin = middle;
     }
@@ -79,10 +110,10 @@ class Builder {
       for (std::size_t i = j; i < many.size(); i += few.size()) {
         begin_round({many[i].rank});
         move(few[j].rank, many[i].rank, many[i].begin, many[i].end);
-        count(many[i].rank, 1, many[i].end - many[i].begin);
+        count(many[i].rank, 2, 2 * (many[i].end - many[i].begin));
       }
-      count(few[j].rank, static_cast<std::int64_t>(many.size() / few.size()),
-            few[j].end - few[j].begin);
+      count(few[j].rank, 2 * static_cast<std::int64_t>(many.size() / few.size()),
+            2 * (few[j].end - few[j].begin));
     }
   }
 
@@ -92,6 +123,8 @@ class Builder {
 
   void move(int from, int to, std::int64_t begin, std::int64_t end) {
     if (begin == end) return;
+    count_sent(from, to, end - begin);
+    count_sent(to, from, end - begin);  // on the way back
     if (from == own_) rounds_.back().give.push_back({to, begin, end - begin});
     if (to == own_) rounds_.back().take.push_back({from, begin, end - begin});
   }
@@ -102,40 +135,74 @@ class Builder {
     load.floats += floats;
   }
 
+  void count_sent(int from, int to, std::int64_t floats) {
+    all_floats_ += floats;
+    if (node_floats_.empty() || from / ranks_per_node_ == to / ranks_per_node_) return;
+    node_floats_[static_cast<std::size_t>(from / ranks_per_node_)] += floats;
+  }
+
   std::int64_t num_floats_;
   int own_;
+  int ranks_per_node_;
+  LeafGathering gathering_;
   std::vector<HalvingRound> rounds_;
-  std::vector<ExchangeLoad> loads_;  // of the rounds there
+  std::vector<ExchangeLoad> loads_;  // of each rank
+  std::int64_t all_floats_ = 0;
+  std::vector<std::int64_t> node_floats_;  // of each node
 };
 
-}  // namespace
-
-std::optional<Halving> make_halving(const BatchPartition& partition, std::int64_t num_floats,
-                                    int rank) {
-  expect(num_floats >= 1, "a vector of at least one float");
+// The rounds in which the leaves are added, one after the other.
+void add_leaves(const std::vector<HalvingLeaf>& leaves, const BlockTree& tree, Builder& builder) {
   std::vector<TreeNode> nodes;
-  for (int of = 0; of < partition.num_ranks(); ++of) {
-    const std::vector<TreeNode> own = tree_partial_sums(partition, of);
-    if (own.size() != 1) return std::nullopt;
-    nodes.push_back(own.front());
-  }
-  const BlockTree::Traversal traversal = BlockTree(partition.num_blocks()).traverse_nodes(nodes);
-  Builder builder(num_floats, partition.num_ranks(), rank);
+  for (const HalvingLeaf& leaf : leaves) nodes.push_back(leaf.node);
+  const BlockTree::Traversal traversal = tree.traverse_nodes(nodes);
   std::vector<Holders> stack;
-  for (int leaf = 0; leaf < partition.num_ranks(); ++leaf) {
-    stack.push_back(builder.leaf(leaf));
-    for (int merge = traversal.merges[static_cast<std::size_t>(leaf)]; merge > 0; --merge) {
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    stack.push_back(builder.leaf(leaves[i].owner));
+    for (int merge = traversal.merges[i]; merge > 0; --merge) {
       Holders right = std::move(stack.back());
       stack.pop_back();
       stack.back() = builder.add(std::move(stack.back()), std::move(right));
     }
   }
-  return builder.result();
 }
 
-ExchangeLoad load_of_slices(std::int64_t num_floats, int num_ranks) {
-  const std::int64_t others = num_ranks - 1;
-  return {2 * others, 2 * num_floats * others / num_ranks};
+}  // namespace
+
+Halving make_halving(const BatchPartition& partition, std::int64_t num_floats, int rank,
+                     int ranks_per_node) {
+  expect(num_floats >= 1, "a vector of at least one float");
+  const BlockTree tree(partition.num_blocks());
+  const std::vector<HalvingLeaf> leaves = halving_leaves(partition);
+  const std::vector<Feed> all_feeds = feeds(leaves, partition.num_ranks());
+  Builder builder(num_floats, partition.num_ranks(), rank, ranks_per_node);
+  for (const HalvingLeaf& leaf : leaves) builder.gather(leaf);
+  // On the way back whoever feeds others has been fed before.
+  for (auto feed = all_feeds.rbegin(); feed != all_feeds.rend(); ++feed) builder.feed(*feed);
+  add_leaves(leaves, tree, builder);
+  Halving halving = builder.result();
+  halving.has_only_rounds =
+      all_feeds.empty() && std::ranges::all_of(leaves, &HalvingLeaf::is_ready);
+  for (const HalvingLeaf& leaf : leaves)
+    if (leaf.owner == rank) halving.gathering.order = tree.traverse_nodes(leaf.part_nodes);
+  return halving;
+}
+
+std::int64_t Halving::floats_sent(std::int64_t num_floats) const {
+  std::int64_t floats = std::ssize(gathering.give) * (num_floats - 1);
+  for (const HalvingRound& round : rounds) {
+    for (const RankSegment& part : round.give) floats += part.count;
+    for (const RankSegment& part : round.take) floats += round.is_feed ? num_floats : part.count;
+  }
+  return floats;
+}
+
+ExchangeLoad load_of_slices(const BatchPartition& partition, std::int64_t num_floats) {
+  const std::int64_t others = partition.num_ranks() - 1;
+  std::int64_t most = 0;
+  for (int rank = 0; rank < partition.num_ranks(); ++rank)
+    most = std::max<std::int64_t>(most, num_partial_sums(SumOrder::tree, partition, rank));
+  return {2 * others, (most + 1) * num_floats * others / partition.num_ranks()};
 }
 
 bool is_lighter(const ExchangeLoad& load, const ExchangeLoad& other) {
@@ -144,10 +211,9 @@ bool is_lighter(const ExchangeLoad& load, const ExchangeLoad& other) {
 }
 
 std::optional<Halving> make_lighter_halving(const BatchPartition& partition,
-                                            std::int64_t num_floats, int rank) {
-  std::optional<Halving> halving = make_halving(partition, num_floats, rank);
-  if (halving && is_lighter(halving->load, load_of_slices(num_floats, partition.num_ranks())))
-    return halving;
+                                            std::int64_t num_floats, int rank, int ranks_per_node) {
+  Halving halving = make_halving(partition, num_floats, rank, ranks_per_node);
+  if (is_lighter(halving.load, load_of_slices(partition, num_floats))) return halving;
   return std::nullopt;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sum of one partial sum of each rank, in the order of the fixed tree, in about log2(ranks)
+// The sum of the partial sums of all ranks, in the order of the fixed tree, in about log2(ranks)
 // rounds: recursive halving, then the same rounds backwards (Rabenseifner 2004, with the nearest
-// ranks first, as the tree adds them).
+// ranks first, as the tree adds them). With one partial sum on each of four ranks:
 //
 //   rank 0  a b c d   a b . .   a . . .   a b . .   a b c d
 //   rank 1  a b c d   . . c d   . . c .   . . c d   a b c d
@@ -13,6 +13,9 @@
 // side, each pair halves what both have; else those of the side with fewer hand theirs to the
 // others. So the first rounds, with the most floats, stay inside of nodes, and what leaves a node
 // of a machine is one gradient and not one for each of its ranks.
+//
+// Where ranks have several partial sums, or none, some of them own a leaf that they add up first,
+// and the others get the sum at last (halving_leaves.hpp).
 #pragma once
 
 #include <cstdint>
@@ -21,6 +24,7 @@
 
 #include "comm/communicator.hpp"
 #include "parallel/batch_partition.hpp"
+#include "parallel/halving_leaves.hpp"
 
 namespace quern {
 
@@ -29,35 +33,56 @@ namespace quern {
 struct HalvingRound {
   std::vector<RankSegment> give;  ///< to ranks that add them to theirs
   std::vector<RankSegment> take;  ///< and from ranks, to be added
+  /// Between a rank that owns no leaf and the one that feeds it: only the last float, a vote, is
+  /// added there; back comes the whole vector.
+  bool is_feed = false;
 };
 
-/// What the rank with most to do does, one thing after the other.
+/// What makes the leaf of a rank before its rounds. The vector's last float takes no part.
+struct LeafGathering {
+  /// Own partial sums (`number`) that go to the `rank` that owns their leaf.
+  std::vector<PartialSum> give = {};
+  /// To be added, from left to right; none where the first own partial sum is the leaf already.
+  std::vector<PartialSum> parts = {};
+  BlockTree::Traversal order = {};  ///< of the parts
+};
+
 struct ExchangeLoad {
+  // What the rank with most to do does, one thing after the other.
   std::int64_t messages = 0;
   std::int64_t floats = 0;
+  std::int64_t all_floats = 0;   ///< that all ranks send; 0: not known
+  std::int64_t node_floats = 0;  ///< that leave the node that sends most; 0: not known
 };
 
 /// The rounds of one rank. After them, each float of the sum is complete on one rank; backwards,
 /// with `take` sent and `give` received, all ranks get all of them.
 struct Halving {
+  LeafGathering gathering;
   std::vector<HalvingRound> rounds;
-  ExchangeLoad load;  ///< of all rounds, there and back; equal on all ranks
+  ExchangeLoad load;  ///< of all of it, there and back; equal on all ranks
+  /// Has every rank a leaf that is ready, so that there is nothing but rounds? Equal on all ranks.
+  bool has_only_rounds = true;
+
+  /// That this rank sends, there and back.
+  std::int64_t floats_sent(std::int64_t num_floats) const;
 };
 
-/// For vectors of `num_floats` >= 1. Nothing where a rank has no partial sum under the partition,
-/// or several.
-std::optional<Halving> make_halving(const BatchPartition& partition, std::int64_t num_floats,
-                                    int rank);
+/// For vectors of `num_floats` >= 1. `ranks_per_node`: neighbours of which a node has so many; 0:
+/// not known.
+Halving make_halving(const BatchPartition& partition, std::int64_t num_floats, int rank,
+                     int ranks_per_node = 0);
 
-/// Of the other way: every slice to its owner, the sums to everybody.
-ExchangeLoad load_of_slices(std::int64_t num_floats, int num_ranks);
+/// Of the other way: every slice of the partial sums to its owner, the sums to everybody.
+ExchangeLoad load_of_slices(const BatchPartition& partition, std::int64_t num_floats);
 
 /// Is it quicker to send these messages? By what a message costs beside a float on usual networks
 /// and inside of nodes.
 bool is_lighter(const ExchangeLoad& load, const ExchangeLoad& other);
 
-/// Rounds that are lighter than slices; else nothing. The same answer on all ranks.
+/// Halving that is lighter than slices; else nothing. The same answer on all ranks.
 std::optional<Halving> make_lighter_halving(const BatchPartition& partition,
-                                            std::int64_t num_floats, int rank);
+                                            std::int64_t num_floats, int rank,
+                                            int ranks_per_node = 0);
 
 }  // namespace quern

@@ -45,7 +45,9 @@ TreeReducer::BufferSizes TreeReducer::buffer_sizes() const {
   if (comm().size() == 1) return sizes;
   for (std::size_t i = 0; i < halvings_.size(); ++i) {
     if (halvings_[i]) {
-      sizes.received = std::max(sizes.received, HalvingExchange::received_floats(*halvings_[i]));
+      sizes.received = std::max(
+          sizes.received,
+          HalvingExchange::received_floats(*halvings_[i], num_floats() + 1, comm().rank()));
       continue;
     }
     sizes.total = owners_ ? num_gradient() : num_floats() + 1;
@@ -76,14 +78,10 @@ FloatView TreeReducer::allocate_partial_sums() {
       continue;
     }
     plans_.emplace_back().halving = std::make_unique<HalvingExchange>(
-        comm(), *halvings_[i], vector_in(partial_sums), received_, static_cast<int>(2 * i));
+        comm(), *halvings_[i], GradientSums{partial_sums, partial_stride()}, num_floats() + 1,
+        received_, static_cast<int>(2 * i));
   }
   return partial_sums;
-}
-
-// The only partial sum, and the vote.
-FloatView TreeReducer::vector_in(const FloatView& partial_sums) const {
-  return Kokkos::subview(partial_sums, std::pair(std::int64_t{0}, num_floats() + 1));
 }
 
 std::string TreeReducer::describe() const {
@@ -94,12 +92,7 @@ std::string TreeReducer::describe() const {
 std::int64_t TreeReducer::floats_sent(ReductionPlan plan) const {
   const std::optional<Halving>& halving = halvings_.at(static_cast<std::size_t>(plan));
   if (!halving) return GradientReducer::floats_sent(plan);
-  std::int64_t floats = 0;
-  for (const HalvingRound& round : halving->rounds) {
-    for (const RankSegment& part : round.give) floats += part.count;
-    for (const RankSegment& part : round.take) floats += part.count;
-  }
-  return floats;
+  return halving->floats_sent(num_floats() + 1);
 }
 
 // Slice d of P partial sums takes P * count(d) floats from P * begin(d) on, whether they lie in the

@@ -19,8 +19,8 @@ namespace quern {
 /// determinism = "rank-invariant": the same bits for any number of ranks. MPI moves bytes only. One
 /// rank: `total` is the partial sum, nothing moves.
 ///
-/// Where every rank has one partial sum and there are enough of them, by halving.hpp, in place; the
-/// vote is the last float. Else each rank owns a slice of the gradient. (1) Every rank sends each
+/// Where there are enough ranks, by halving.hpp, in place of the first partial sum; the vote is the
+/// last float. Else each rank owns a slice of the gradient. (1) Every rank sends each
 /// owner that slice of its partial sums, (2) the owner adds the partial sums of all ranks in the
 /// order of the fixed tree, (3) the sums go to everybody. The vote travels after the last slice.
 ///
@@ -64,7 +64,6 @@ class TreeReducer final : public GradientReducer {
   BufferSizes buffer_sizes() const;
   Exchange make_exchange(const BatchPartition& partition) const;
   Plan make_plan(const BatchPartition& partition) const;
-  FloatView vector_in(const FloatView& partial_sums) const;
   void send_partial_sums(const ExecSpace& exec, const Plan& plan);
   void add_own_slice(const ExecSpace& exec, const Plan& plan);
   void gather_slices();

@@ -60,7 +60,8 @@ GroupPlace place_of(const StepDemand& demand, const ClusterFigures& cluster) {
 
 /// Small sums too. GPUs of one node exchange with all others at once.
 bool may_halve(const StepDemand& demand, const ClusterFigures& cluster, const GroupPlace& place) {
-  return demand.halving && (place.nodes > 1 || !cluster.has_gpus());
+  if (!demand.halving) return false;
+  return !cluster.has_gpus() || (place.nodes > 1 && !demand.gathers_leaves);
 }
 
 /// Whoever keeps a part of the optimizer's state has a slice of the gradient.
@@ -102,10 +103,15 @@ StepPrediction by_messages(const StepDemand& demand, const ClusterFigures& clust
     sum.all_bytes = sum.rank_bytes * ranks;
     sum.adding_s = block * others / cluster.adding_bytes_per_s;
   } else if (halves) {
-    // The nearest ranks first: out of a node goes one block, there and back.
-    sum.rank_bytes = kFloatBytes * static_cast<double>(demand.halving->floats);
-    sum.node_bytes = groups * 2 * block * elsewhere;
-    sum.all_bytes = 2 * block * (ranks - 1);
+    // The nearest ranks first: out of a node goes one block, there and back, where the node has a
+    // power of two of ranks.
+    const ExchangeLoad& load = *demand.halving;
+    sum.rank_bytes = kFloatBytes * static_cast<double>(load.floats);
+    sum.node_bytes =
+        groups * (load.node_floats > 0 ? kFloatBytes * static_cast<double>(load.node_floats)
+                                       : 2 * block * elsewhere);
+    sum.all_bytes = load.all_floats > 0 ? kFloatBytes * static_cast<double>(load.all_floats)
+                                        : 2 * block * (ranks - 1);
     // Half of what travels is added: two floats read, one written.
     sum.adding_s = 1.5 * sum.rank_bytes / cluster.adding_bytes_per_s;
   } else {

@@ -53,6 +53,8 @@ struct StepDemand {
   /// Of the sum of the gradients, where the ranks halve it (TreeReducer; with shards_optimizer only
   /// those inside of layers).
   std::optional<ExchangeLoad> halving = {};
+  /// And whether ranks have several partial sums or none: then GPUs take slices nevertheless.
+  bool gathers_leaves = false;
 
   int num_stages() const { return std::max(1, static_cast<int>(stages.size())); }
   /// Ranks with the same part of the network, over which the batch is shared.

@@ -20,8 +20,10 @@ namespace quern {
 
 namespace {
 
-constexpr double kGood = 0.75;   // of one node's throughput per node
-constexpr double kMuch = 0.1;    // of a step
+constexpr double kGood = 0.75;  // of one node's throughput per node
+constexpr double kMuch = 0.1;   // of a step
+// Where a power of two of neighbours would send it twice.
+constexpr double kLeavesOften = 2.5;
 constexpr int kLeastBlock = 16;  // samples: smaller ones leave lanes empty
 
 /// The smallest of these batches, each twice the one before, that is good on so many nodes.
@@ -69,11 +71,13 @@ PlannedStep ScalingPlanner::plan_with(const Recipe& recipe, int nodes) const {
   PlannedStep step;
   step.nodes = nodes;
   const int ranks = nodes * cluster_.ranks_per_node;
-  step.demand = demands_.of(recipe, ranks, nodes == 1 ? cluster_.shared_bytes : 0);
+  step.demand =
+      demands_.of(recipe, ranks, cluster_.ranks_per_node, nodes == 1 ? cluster_.shared_bytes : 0);
   step.time = predict_step(step.demand, rank_, cluster_);
   step.memory_bytes = demands_.memory_bytes(recipe, step.demand);
   if (nodes == fewest_nodes_) return step;
-  const StepDemand fewest = demands_.of(recipe, fewest_nodes_ * cluster_.ranks_per_node);
+  const StepDemand fewest =
+      demands_.of(recipe, fewest_nodes_ * cluster_.ranks_per_node, cluster_.ranks_per_node);
   step.efficiency = efficiency(step.demand, step.time, static_cast<double>(nodes) / fewest_nodes_,
                                fewest, predict_step(fewest, rank_, cluster_));
   return step;
@@ -85,11 +89,14 @@ std::vector<std::string> ScalingPlanner::advice(const PlannedStep& step) const {
   const int ranks = demand.data_ranks();
   if (demand.idle_ranks > 0) {
     const int smaller = demand.global_batch / ranks;
+    // Of many blocks the first ranks take one more each, and leave none for the last.
+    const int each = std::max(1, demand.blocks / ranks);
     all.push_back(fmt::format(
-        "{} of {} ranks have no micro-block: data.global_batch = {}{} gives "
-        "every rank one",
-        demand.idle_ranks, ranks, std::int64_t{ranks} * demand.block_samples,
-        smaller >= kLeastBlock ? fmt::format(", or train.micro_block = {},", smaller) : ""));
+        "{} of {} ranks have no micro-block: data.global_batch = {}{} gives every rank {}",
+        demand.idle_ranks, ranks, std::int64_t{each} * ranks * demand.block_samples,
+        smaller >= kLeastBlock && each == 1 ? fmt::format(", or train.micro_block = {},", smaller)
+                                            : "",
+        each == 1 ? "one" : std::to_string(each)));
   } else if (demand.blocks % ranks != 0) {
     const auto blocks = static_cast<int>(ceil_div(std::int64_t{demand.blocks}, ranks));
     all.push_back(
@@ -106,6 +113,16 @@ std::vector<std::string> ScalingPlanner::advice(const PlannedStep& step) const {
         demand.partial_sums, std::int64_t{blocks} * ranks * demand.block_samples));
   }
   const double seconds = step.time.step_s();
+  const double gradients = demand.halving ? static_cast<double>(demand.halving->node_floats) /
+                                                static_cast<double>(demand.floats)
+                                          : 0;
+  if (gradients > kLeavesOften && step.time.network_s > kMuch * seconds) {
+    all.push_back(fmt::format(
+        "with {} ranks a node the gradient leaves it {:.1f} times a step: with a power of two of "
+        "them ({}) twice",
+        cluster_.ranks_per_node, gradients,
+        std::bit_floor(static_cast<unsigned>(cluster_.ranks_per_node))));
+  }
   if (step.time.batch_sums_s > kMuch * seconds) {
     all.push_back(fmt::format(
         "batch normalisation over the global batch takes {:.0f} % of the step: statistics = "

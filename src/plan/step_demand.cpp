@@ -99,7 +99,8 @@ double StepDemands::parameter_bytes(const Recipe& recipe) const {
          static_cast<double>(whole_->network().table().trained_size());
 }
 
-StepDemand StepDemands::of(const Recipe& recipe, int ranks, double shared_bytes) const {
+StepDemand StepDemands::of(const Recipe& recipe, int ranks, int ranks_per_node,
+                           double shared_bytes) const {
   const GridShape grid = grid_shape_of(recipe, ranks);
   const BatchPartition partition = full_batch(recipe, grid.data);
   StepDemand demand;
@@ -130,8 +131,12 @@ StepDemand StepDemands::of(const Recipe& recipe, int ranks, double shared_bytes)
     if (!demand.stages.empty()) demand.stages[i] = stage;
   }
   if (order == SumOrder::tree) {
-    if (const auto halving = make_lighter_halving(partition, demand.floats + 1, 0))
+    // Of a stage every `tensor`-th rank adds the same part of the gradient.
+    const int neighbours = std::max(1, ranks_per_node / grid.tensor);
+    if (const auto halving = make_lighter_halving(partition, demand.floats + 1, 0, neighbours)) {
       demand.halving = halving->load;
+      demand.gathers_leaves = !halving->has_only_rounds;
+    }
   }
   const SharedNeeds needs{demand.partial_sums, grid.pipeline * grid.tensor};
   demand.shares_state = kHostExecution && shared_bytes > 0 &&

@@ -22,8 +22,9 @@ class StepDemands {
   StepDemands& operator=(const StepDemands&) = delete;
 
   /// Of a full batch. InputError where there are more ranks than samples, or they make no grid.
-  /// `shared_bytes`: free for the ranks to share, where all are of one node; 0 on several.
-  StepDemand of(const Recipe& recipe, int ranks, double shared_bytes = 0) const;
+  /// `ranks_per_node`: neighbours. `shared_bytes`: free for them to share, where all are of one
+  /// node; 0 on several.
+  StepDemand of(const Recipe& recipe, int ranks, int ranks_per_node, double shared_bytes = 0) const;
 
   /// Bytes that the rank with most of them takes for what of() has said: activations, parameters,
   /// gradients, what it receives of the others', the optimizer's state; of what a node has once,

@@ -2,6 +2,7 @@
 #include "train/run_warnings.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/count_text.hpp"
 #include "linalg/host/bf16_tiles.hpp"
@@ -58,6 +59,15 @@ std::string idle_ranks(const BatchRule& batches, int num_ranks) {
          " (take fewer ranks, or set a smaller train.micro_block)";
 }
 
+std::string many_slices(const Recipe& recipe, int num_ranks) {
+  constexpr int kMany = 512;
+  if (!recipe.parallel.shard_optimizer || num_ranks < kMany) return "";
+  return "with parallel.shard_optimizer each of " + std::to_string(num_ranks) +
+         " ranks sends a message to every other one, twice a step: without it they send about " +
+         std::to_string(2 * std::bit_width(static_cast<unsigned>(num_ranks))) +
+         " (quern plan tells what both take)";
+}
+
 // By the layers alone: how many channels come in is not looked at.
 std::string no_winograd(const Recipe& recipe) {
   if (recipe.train.convolution != Convolution::winograd) return "";
@@ -96,9 +106,13 @@ std::string needless_activation(const Recipe& recipe) {
 
 std::vector<std::string> run_warnings(const Recipe& recipe, const BatchRule& batches,
                                       int data_ranks) {
-  std::vector<std::string> all = {large_batch(batches),       long_warmup(recipe, batches),
-                                  late_milestones(recipe),    idle_ranks(batches, data_ranks),
-                                  no_winograd(recipe),        targets_left_behind(recipe),
+  std::vector<std::string> all = {large_batch(batches),
+                                  long_warmup(recipe, batches),
+                                  late_milestones(recipe),
+                                  idle_ranks(batches, data_ranks),
+                                  many_slices(recipe, data_ranks),
+                                  no_winograd(recipe),
+                                  targets_left_behind(recipe),
                                   needless_activation(recipe)};
   std::erase(all, "");
   return all;

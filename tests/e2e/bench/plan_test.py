@@ -76,7 +76,21 @@ class PlanTest(training.TrainingTest):
         self.assertIn(said, out)
         _, document = self.steps("--nodes", "8", "--site", "fast", "--set", "train.micro_block=40",
                                  "--set", "data.global_batch=160")
-        self.assertIn("12 of 16 ranks have no micro-block", document["advice"][0])
+        self.assertIn("12 of 16 ranks have no micro-block: data.global_batch = 640 gives every rank one",
+                      document["advice"][0])
+        # 17 blocks of 20: the first ranks would take two.
+        _, document = self.steps("--nodes", "8", "--site", "fast", "--set", "train.micro_block=20",
+                                 "--set", "data.global_batch=340")
+        self.assertIn("7 of 16 ranks have no micro-block: data.global_batch = 320", document["advice"][0])
+        # 33 of them.
+        _, document = self.steps("--nodes", "8", "--site", "fast", "--set", "train.micro_block=20",
+                                 "--set", "data.global_batch=660")
+        self.assertIn("5 of 16 ranks have no micro-block: data.global_batch = 640 gives every rank 2",
+                      document["advice"][0])
+        _, document = self.steps("--nodes", "8", "--site", "slow", "--ranks-per-node", "6",
+                                 "--set", "train.micro_block=4", "--set", "data.global_batch=192")
+        self.assertTrue(any("with a power of two of them (4) twice" in said for said in document["advice"]),
+                        document["advice"])
 
     def measured(self, name, *sets, ranks=0):
         done = self.quern("bench", "step", "mlp.toml", "--steps", "1", "--rounds", "1", "--json", name,

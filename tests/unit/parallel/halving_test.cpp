@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <deque>
@@ -12,6 +13,7 @@
 #include <numeric>
 
 #include "parallel/reference/tree_sum.hpp"
+#include "parallel/tree_sum.hpp"
 #include "support/leaf_values.hpp"
 
 namespace quern {
@@ -24,17 +26,27 @@ using Vectors = std::vector<std::vector<float>>;
 /// Ranks that take turns: each goes as far as what it has been sent lets it.
 class Simulation {
  public:
-  Simulation(const BatchPartition& partition, std::int64_t num_floats) {
+  /// The last float of a vector is its rank's vote, as large as the rank's number.
+  Simulation(const BatchPartition& partition, std::int64_t num_floats) : num_floats_(num_floats) {
     for (int rank = 0; rank < partition.num_ranks(); ++rank) {
-      const auto own =
-          leaf_gradients(num_floats, partition.first_block(rank), partition.last_block(rank));
-      vectors_.push_back(reference::tree_sum(own));
-      halvings_.push_back(make_halving(partition, num_floats, rank).value());
+      partial_sums_.emplace_back();
+      for (const TreeNode& node : tree_partial_sums(partition, rank)) {
+        const int begin = node.index << node.level;
+        const int end = std::min(begin + (1 << node.level), partition.last_block(rank));
+        partial_sums_.back().push_back(reference::tree_sum(leaf_gradients(num_floats, begin, end)));
+      }
+      // A rank without blocks has what it had before.
+      vectors_.push_back(partial_sums_.back().empty()
+                             ? std::vector<float>(static_cast<std::size_t>(num_floats), 1e30f)
+                             : partial_sums_.back().front());
+      vectors_.back().back() = static_cast<float>(rank);
+      halvings_.push_back(make_halving(partition, num_floats, rank));
       rounds_left_.push_back(halvings_.back().rounds.size());
     }
   }
 
   const Vectors& run() {
+    gather();
     add();
     for (std::size_t rank = 0; rank < halvings_.size(); ++rank) {
       EXPECT_EQ(rounds_left_[rank], 0u) << "rank " << rank << " waits for ever";
@@ -54,6 +66,36 @@ class Simulation {
 
   bool is_quiet() const {
     return std::ranges::all_of(on_the_way_, [](const auto& way) { return way.second.empty(); });
+  }
+
+  void gather() {
+    std::size_t given = 0;
+    for (const Halving& halving : halvings_) given += halving.gathering.give.size();
+    for (std::size_t rank = 0; rank < halvings_.size(); ++rank) {
+      const LeafGathering& gathering = halvings_[rank].gathering;
+      std::vector<std::vector<float>> stack;
+      for (std::size_t i = 0; i < gathering.parts.size(); ++i) {
+        const PartialSum& part = gathering.parts[i];
+        const auto from = static_cast<std::size_t>(part.rank);
+        stack.push_back(partial_sums_[from][static_cast<std::size_t>(part.number)]);
+        if (from != rank) {
+          --given;
+          EXPECT_TRUE(gives(from, {static_cast<int>(rank), part.number}));
+        }
+        for (int merge = gathering.order.merges[i]; merge > 0; --merge) {
+          const std::vector<float> right = stack.back();
+          stack.pop_back();
+          for (std::size_t j = 0; j < right.size(); ++j) stack.back()[j] += right[j];
+        }
+      }
+      if (!stack.empty())
+        std::copy_n(stack.front().begin(), num_floats_ - 1, vectors_[rank].begin());
+    }
+    EXPECT_EQ(given, 0u) << "partial sums that nobody adds";
+  }
+
+  bool gives(std::size_t from, const PartialSum& part) const {
+    return std::ranges::count(halvings_[from].gathering.give, part) == 1;
   }
 
   void send(int from, const RankSegment& part) {
@@ -102,16 +144,25 @@ class Simulation {
     }
   }
 
-  static const std::vector<RankSegment>& given(const HalvingRound& round) { return round.give; }
-  static const std::vector<RankSegment>& taken(const HalvingRound& round) { return round.take; }
+  static std::vector<RankSegment> given(const HalvingRound& round) { return round.give; }
+  static std::vector<RankSegment> taken(const HalvingRound& round) { return round.take; }
+  std::vector<RankSegment> back(const HalvingRound& round, std::vector<RankSegment> parts) const {
+    for (RankSegment& part : parts)
+      if (round.is_feed) part = {part.rank, 0, num_floats_};
+    return parts;
+  }
 
   void add() {
     take_turns(given, taken, [](float& sum, float value) { sum += value; });
   }
   void hand_back() {
-    take_turns(taken, given, [](float& sum, float value) { sum = value; });
+    take_turns([this](const HalvingRound& round) { return back(round, round.take); },
+               [this](const HalvingRound& round) { return back(round, round.give); },
+               [](float& sum, float value) { sum = value; });
   }
 
+  std::int64_t num_floats_;
+  std::vector<Vectors> partial_sums_;  // of each rank
   Vectors vectors_;
   std::vector<Halving> halvings_;
   std::vector<std::size_t> rounds_left_;
@@ -120,8 +171,9 @@ class Simulation {
 
 void expect_tree_sum_everywhere(const BatchPartition& partition, std::int64_t num_floats) {
   Simulation simulation(partition, num_floats);
-  const std::vector<float> expected =
+  std::vector<float> expected =
       reference::tree_sum(leaf_gradients(num_floats, 0, partition.num_blocks()));
+  expected.back() = static_cast<float>(partition.num_ranks() * (partition.num_ranks() - 1) / 2);
   for (const std::vector<float>& vector : simulation.run()) {
     ASSERT_EQ(std::memcmp(vector.data(), expected.data(), expected.size() * sizeof(float)), 0)
         << partition.num_ranks() << " ranks, " << num_floats << " floats";
@@ -149,16 +201,48 @@ TEST(Halving, AddsSubtreesOfSeveralBlocks) {
         BatchPartition(std::accumulate(shares.begin(), shares.end(), 0), 1, shares), 100);
 }
 
-TEST(Halving, NeedsOnePartialSumOfEachRank) {
-  EXPECT_FALSE(make_halving(BatchPartition(6, 1, 2), 10, 0));  // three blocks each
-  EXPECT_FALSE(make_halving(BatchPartition(3, 1, 4), 10, 0));  // none on the last rank
-  EXPECT_TRUE(make_halving(BatchPartition(8, 1, 2), 10, 1));
+TEST(Halving, AddsAnyNumberOfPartialSumsOfARank) {
+  for (int ranks = 1; ranks <= 40; ++ranks) {
+    for (int blocks = 1; blocks <= 5 * ranks; blocks += 1 + blocks / 16)
+      expect_tree_sum_everywhere(BatchPartition(blocks, 1, ranks), 40);
+  }
+  for (const std::vector<int>& shares : {std::vector<int>{7, 1},
+                                         {1, 5, 2},
+                                         {0, 3},
+                                         {0, 0, 9, 0, 1, 0},
+                                         {5, 0, 0, 3, 1},
+                                         {1, 1, 1, 13, 3},
+                                         {3, 3, 3, 3, 3, 3, 1},
+                                         {2, 6, 2, 6, 2, 6, 2, 6, 1}})
+    expect_tree_sum_everywhere(
+        BatchPartition(std::accumulate(shares.begin(), shares.end(), 0), 1, shares), 33);
+  expect_tree_sum_everywhere(BatchPartition(3000, 1, 1000), 500);
+  expect_tree_sum_everywhere(BatchPartition(13, 1, 1000), 500);
+}
+
+TEST(Halving, HasOnlyRoundsWhereEachRankHasOnePartialSum) {
+  const auto has_only_rounds = [](int blocks, int ranks) {
+    return make_halving(BatchPartition(blocks, 1, ranks), 10, 0).has_only_rounds;
+  };
+  EXPECT_TRUE(has_only_rounds(8, 2));
+  EXPECT_TRUE(has_only_rounds(13, 4));
+  EXPECT_FALSE(has_only_rounds(6, 2)) << "two partial sums each";
+  EXPECT_FALSE(has_only_rounds(3, 4)) << "none on the last rank";
+}
+
+TEST(Halving, OfSeveralPartialSumsTakesAFewMoreMessages) {
+  const auto messages = [](int blocks, int ranks) {
+    return make_halving(BatchPartition(blocks, 1, ranks), 100000, 0).load.messages;
+  };
+  EXPECT_EQ(messages(3 * 8000, 8000), 34);  // docs/numerics.md
+  EXPECT_EQ(messages(8000 + 7, 8000), 44);
+  EXPECT_EQ(messages(5, 8000), 34);
 }
 
 TEST(Halving, OfAPowerOfTwoOfRanksTakesLog2OfThemInMessages) {
   for (const int ranks : {2, 4, 8, 64, 1024}) {
     const std::int64_t floats = 16 * ranks;
-    const auto halving = make_halving(BatchPartition(ranks, 1, ranks), floats, 1).value();
+    const auto halving = make_halving(BatchPartition(ranks, 1, ranks), floats, 1);
     EXPECT_EQ(halving.load.messages, 2 * (std::bit_width(static_cast<unsigned>(ranks)) - 1));
     EXPECT_EQ(halving.load.floats, 2 * (floats - floats / ranks));
   }
@@ -166,7 +250,7 @@ TEST(Halving, OfAPowerOfTwoOfRanksTakesLog2OfThemInMessages) {
 
 TEST(Halving, OfOtherNumbersOfRanksTakesAFewMore) {
   const auto messages = [](int ranks) {
-    return make_halving(BatchPartition(ranks, 1, ranks), 100000, 0)->load.messages;
+    return make_halving(BatchPartition(ranks, 1, ranks), 100000, 0).load.messages;
   };
   EXPECT_EQ(messages(8000), 28);  // docs/numerics.md
   EXPECT_EQ(messages(6), 6);
@@ -181,15 +265,50 @@ TEST(Halving, SendsOneGradientOutOfAPowerOfTwoOfNeighbours) {
   std::int64_t left = 0;
   for (int rank = 0; rank < kNode; ++rank) {
     const auto halving = make_halving(BatchPartition(kRanks, 1, kRanks), kFloats, rank);
-    for (const HalvingRound& round : halving.value().rounds)
+    for (const HalvingRound& round : halving.rounds)
       for (const RankSegment& part : round.give) left += part.rank >= kNode ? part.count : 0;
   }
   EXPECT_EQ(left, kFloats - kFloats / (kRanks / kNode));
 }
 
+TEST(Halving, CountsWhatLeavesTheNodeThatSendsMost) {
+  constexpr std::int64_t kFloats = 1000;
+  for (const auto& [ranks, blocks, neighbours] :
+       {std::array{64, 64, 16}, {60, 60, 6}, {50, 50, 12}, {24, 72, 4}, {30, 13, 7}}) {
+    const BatchPartition partition(blocks, 1, ranks);
+    std::vector<std::int64_t> left(static_cast<std::size_t>(ranks / neighbours + 1));
+    std::int64_t all = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int node = rank / neighbours;
+      const auto sends = [&](int to, std::int64_t floats) {
+        all += floats;
+        if (to / neighbours != node) left[static_cast<std::size_t>(node)] += floats;
+      };
+      const Halving halving = make_halving(partition, kFloats, rank);
+      for (const PartialSum& part : halving.gathering.give) sends(part.rank, kFloats - 1);
+      for (const HalvingRound& round : halving.rounds) {
+        for (const RankSegment& part : round.give) sends(part.rank, part.count);
+        for (const RankSegment& part : round.take)
+          sends(part.rank, round.is_feed ? kFloats : part.count);
+      }
+    }
+    const ExchangeLoad load = make_halving(partition, kFloats, 0, neighbours).load;
+    EXPECT_EQ(load.all_floats, all) << ranks;
+    EXPECT_EQ(load.node_floats, *std::ranges::max_element(left)) << ranks;
+  }
+  const auto gradients_out_of = [](int neighbours) {
+    constexpr std::int64_t kMany = 100000;
+    const BatchPartition partition(64 * neighbours, 1, 64 * neighbours);
+    const ExchangeLoad load = make_halving(partition, kMany, 0, neighbours).load;
+    return static_cast<double>(load.node_floats) / static_cast<double>(kMany);
+  };
+  EXPECT_NEAR(gradients_out_of(8), 2.0 * 63 / 64, 0.01);
+  EXPECT_GT(gradients_out_of(6), 3) << "no power of two";
+}
+
 TEST(Halving, LoadIsThatOfTheRankWithMost) {
   // Rank 4 hands its vector to the other four.
-  const auto load = [](int rank) { return make_halving(BatchPartition(5, 1, 5), 64, rank)->load; };
+  const auto load = [](int rank) { return make_halving(BatchPartition(5, 1, 5), 64, rank).load; };
   for (int rank = 0; rank < 5; ++rank) {
     EXPECT_EQ(load(rank).messages, 8);
     EXPECT_EQ(load(rank).floats, 2 * (32 + 16 + 16));
@@ -198,8 +317,7 @@ TEST(Halving, LoadIsThatOfTheRankWithMost) {
 
 TEST(Halving, IsChosenWhereItIsLighter) {
   const auto is_chosen = [](int ranks, std::int64_t floats) {
-    return is_lighter(make_halving(BatchPartition(ranks, 1, ranks), floats, 0)->load,
-                      load_of_slices(floats, ranks));
+    return make_lighter_halving(BatchPartition(ranks, 1, ranks), floats, 0).has_value();
   };
   for (const std::int64_t floats :
        {std::int64_t{3}, std::int64_t{100000}, std::int64_t{25000000}}) {

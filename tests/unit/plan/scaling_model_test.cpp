@@ -172,6 +172,9 @@ TEST(ScalingModel, HalvingTakesItsMessagesAndLeavesANodeOnceEachWay) {
   EXPECT_DOUBLE_EQ(halved.all_bytes, 2 * block * 63);
   EXPECT_NEAR(halved.rank_bytes, slices.rank_bytes, 4);
   EXPECT_LT(halved.network_s, slices.network_s);
+  demand.halving->node_floats =
+      5000000;  // as counted, of a number of ranks that is no power of two
+  EXPECT_DOUBLE_EQ(predict_reduction(demand, cluster).node_bytes, 2e7);
   // Whoever has a part of the optimizer's state has a slice of the gradient.
   demand.shards_optimizer = true;
   EXPECT_EQ(predict_reduction(demand, cluster).meetings_s, slices.meetings_s);
@@ -188,6 +191,10 @@ TEST(ScalingModel, GpusHalveBetweenNodesAlone) {
   };
   EXPECT_EQ(messages_s(4, true), messages_s(4, false));
   EXPECT_DOUBLE_EQ(messages_s(64, true), 12 * cluster.message_s);
+  StepDemand demand = demand_on(64);
+  demand.halving = ExchangeLoad{12, 2000000};
+  demand.gathers_leaves = true;  // that they do not
+  EXPECT_EQ(predict_reduction(demand, cluster).meetings_s, messages_s(64, false));
 }
 
 TEST(ScalingModel, EfficiencyIsThatOfOneNodeWhereNothingIsLost) {
