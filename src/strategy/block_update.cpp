@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "base/ceil_div.hpp"
+#include "strategy/step_kernels.hpp"
 
 namespace quern {
 
@@ -107,14 +108,23 @@ void BlockUpdate::leave_to(Updater updater) {
 }
 
 ParameterUpdate BlockUpdate::begin_update(const ExecSpace& exec, const StepScalarsView& scalars,
-                                          const FloatView& parameters) {
+                                          const FloatView& parameters,
+                                          const ConstFloatView& loss_sums) {
+  check_loss_finite(exec, scalars, loss_sums);
   by_pieces_ = parts_.front().optimizer->begin_update(exec, scalars, trained(parameters));
   return by_pieces_;
 }
 
+void BlockUpdate::update(const ExecSpace& exec, const StepScalarsView& scalars,
+                         const FloatView& parameters, const ReducedGradient& gradient) {
+  if (updater_ == Updater::optimizer) check_loss_finite(exec, scalars, gradient.sums);
+  update_parameters(exec, scalars, parameters, gradient.total);
+  for (const Part& part : parts_) part.averages.update(exec, scalars, parameters, gradient.total);
+}
+
 void BlockUpdate::update_parameters(const ExecSpace& exec, const StepScalarsView& scalars,
                                     const FloatView& parameters, const ConstFloatView& gradient) {
-  if (by_pieces_) {
+  if (updater_ != Updater::optimizer) {
     for (const auto& [begin, end] : not_by_layers_)
       update_piece(exec, by_pieces_, begin, end, gradient);
     return;
@@ -133,12 +143,6 @@ void BlockUpdate::update_parameters(const ExecSpace& exec, const StepScalarsView
   }
   for (const Part& part : parts_)
     part.optimizer->update(exec, scalars, trained(parameters), gradient);
-}
-
-void BlockUpdate::update_buffers(const ExecSpace& exec, const StepScalarsView& scalars,
-                                 const FloatView& parameters,
-                                 const ConstFloatView& gradient) const {
-  for (const Part& part : parts_) part.averages.update(exec, scalars, parameters, gradient);
 }
 
 TrainState BlockUpdate::state(const FloatView& parameters) const {

@@ -50,17 +50,16 @@ class BlockUpdate {
   /// From now on GradientReducer::reduce_and_update() updates them. Of a rank that needs no norms.
   void leave_to_reducer();
   bool is_left_to_reducer() const { return updater_ == Updater::reducer; }
-  /// Optimizer::begin_update, for layers or reducer.
+  /// Optimizer::begin_update, for layers or reducer, as soon as the sums of the loss are known. If
+  /// that is not finite, nothing is updated from now on.
   ParameterUpdate begin_update(const ExecSpace& exec, const StepScalarsView& scalars,
-                               const FloatView& parameters);
+                               const FloatView& parameters, const ConstFloatView& loss_sums);
 
-  /// Updates parameters and optimizer state from what of `gradient` is this rank's, and not left to
-  /// others. Nothing unless scalars().apply_updates. Both are whole blocks.
-  void update_parameters(const ExecSpace& exec, const StepScalarsView& scalars,
-                         const FloatView& parameters, const ConstFloatView& gradient);
-  /// And the running averages, from the batch's statistics in the gradient block.
-  void update_buffers(const ExecSpace& exec, const StepScalarsView& scalars,
-                      const FloatView& parameters, const ConstFloatView& gradient) const;
+  /// Updates parameters and optimizer state from what of the gradient is this rank's, and not left
+  /// to others, and the running averages from the batch's statistics in it. Nothing if the loss is
+  /// not finite, or has been so before. `parameters` is the whole block, as `gradient.total` is.
+  void update(const ExecSpace& exec, const StepScalarsView& scalars, const FloatView& parameters,
+              const ReducedGradient& gradient);
 
   TrainState state(const FloatView& parameters) const;
 
@@ -71,6 +70,8 @@ class BlockUpdate {
     RunningAverages averages;
   };
   void leave_to(Updater updater);
+  void update_parameters(const ExecSpace& exec, const StepScalarsView& scalars,
+                         const FloatView& parameters, const ConstFloatView& gradient);
   FloatView trained(const FloatView& block) const {
     return Kokkos::subview(block, std::pair(std::int64_t{0}, trained_size_));
   }

@@ -65,10 +65,9 @@ void TrainingStep::enqueue_backward(const ExecSpace& exec, const PlannedBatch& b
   model_.compute_loss(exec, step, samples_, step.gradients, sums_offset(), slot);
   complete_from(sums_offset());
   timer_.enter(StepPhase::backward);
-  if (update_->is_left_to_layers()) {
-    check_loss_finite(exec, counters_.scalars(), loss_sums());
-    step.update = update_->begin_update(exec, counters_.scalars(), model_.parameters());
-  }
+  if (update_->is_left_to_layers())
+    step.update =
+        update_->begin_update(exec, counters_.scalars(), model_.parameters(), loss_sums());
   model_.backward(exec, step, complete_from, slot);
   timer_.enter(StepPhase::reduction);
   has_packed_weights_ = static_cast<bool>(step.update);
@@ -88,8 +87,7 @@ ReducedGradient TrainingStep::reduce(const ExecSpace& exec, ReductionPlan plan) 
     return reducer_->reduce_and_update(
         exec, plan, model_.network().table().trained_size(), [&](const ConstFloatView& sums) {
           timer_.enter(StepPhase::update);
-          check_loss_finite(exec, counters_.scalars(), sums);
-          return update_->begin_update(exec, counters_.scalars(), model_.parameters());
+          return update_->begin_update(exec, counters_.scalars(), model_.parameters(), sums);
         });
   }
   const ReducedGradient own = update_->needs_whole_gradient()
@@ -103,11 +101,7 @@ ReducedGradient TrainingStep::reduce(const ExecSpace& exec, ReductionPlan plan) 
 }
 
 void TrainingStep::update(const ExecSpace& exec, const ReducedGradient& gradient) {
-  const StepScalarsView& scalars = counters_.scalars();
-  if (!update_->is_left_to_layers() && !update_->is_left_to_reducer())
-    check_loss_finite(exec, scalars, gradient.sums);
-  update_->update_parameters(exec, scalars, model_.parameters(), gradient.total);
-  update_->update_buffers(exec, scalars, model_.parameters(), gradient.total);
+  update_->update(exec, counters_.scalars(), model_.parameters(), gradient);
   reducer_->publish_update(exec, model_.parameter_block());
 }
 
