@@ -129,6 +129,7 @@ constexpr const char* kWithoutCost[] = {
     "quern::layers::batch_norm_variances",  //
     "quern::layers::batch_norm_blocks",     //
     "quern::layers::batch_norm_slopes",     //
+    "quern::layers::batch_norm_no_slopes",  //
     "quern::layers::layer_norm_sums",       //
     "quern::layers::layer_norm_means",      // a few numbers a sample
     "quern::linalg::add_own_sums",          //

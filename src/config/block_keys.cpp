@@ -45,7 +45,9 @@ std::vector<Key<BlockSpec>> make_block_keys() {
   keys.integer("stride", &B::stride, from_to(1, kMaxStride), "Stride of the first block");
   keys.integer("repeat", &B::repeat, from_to(1, kMaxRepeat), "Blocks, one after the other");
   keys.choice("statistics", &B::statistics,
-              {{"global", Statistics::global}, {"block", Statistics::block}},
+              {{"global", Statistics::global},
+               {"block", Statistics::block},
+               {"running", Statistics::running}},
               "Of its batch normalisation, as there");
   keys.boolean("trainable", &B::trainable,
                "`false`: the parameters of all of its layers stay as they begin");

@@ -131,16 +131,21 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
       .only_with("type", {"batch_norm"});
   keys.number("eps", &L::eps, above_zero(), "Added to the variance")
       .only_with("type", {"batch_norm", "layer_norm"});
-  keys.choice("statistics", &L::statistics,
-              {{"global", Statistics::global}, {"block", Statistics::block}},
-              "Mean and variance while training: of the global batch on all ranks, or of each "
-              "micro-block by itself, which needs no communication. Both give the same bits on any "
-              "number of ranks, unless train.determinism is \"fast\"")
+  keys.choice(
+          "statistics", &L::statistics,
+          {{"global", Statistics::global},
+           {"block", Statistics::block},
+           {"running", Statistics::running}},
+          "Mean and variance while training: of the global batch on all ranks, or of each "
+          "micro-block by itself, which needs no communication; or the running statistics, which "
+          "then stay as they begin. All give the same bits on any number of ranks, unless "
+          "train.determinism is \"fast\"")
       .only_with("type", {"batch_norm"});
   keys.boolean("trainable", &L::trainable,
                "`false`: its parameters stay as they begin; no gradient is computed for them. "
                "Batch normalisation still takes mean and variance of the batch, and its running "
-               "statistics are still updated, as in PyTorch with `requires_grad_(False)`")
+               "statistics are still updated, as in PyTorch with `requires_grad_(False)`; with "
+               "`statistics = \"running\"` not")
       .only_with("type", {"linear", "conv2d", "batch_norm", "layer_norm"})
       .left_out_when("true")
       .defaults_to("`true`");

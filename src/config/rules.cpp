@@ -227,7 +227,8 @@ void check_micro_batches(const Checker& check) {
                                                "layer '" +
                                                layer.name +
                                                "', which needs all activations of a batch at once, "
-                                               "expected 1, or statistics = \"block\"");
+                                               "expected 1, or statistics = \"block\" or "
+                                               "\"running\"");
     return;
   }
 }

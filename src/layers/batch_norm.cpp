@@ -67,7 +67,8 @@ LayerTraits BatchNorm::traits() const {
   traits.applies_add = true;
   traits.reads_rounded_input = traits.reads_rounded_gradient = rounds_;
   traits.writes_rounded_output = traits.writes_rounded_gradient = can_round_;
-  traits.least_samples = pixels_ > 1 ? 1 : 2;  // values of each channel, as PyTorch asks for
+  // Values of each channel, as PyTorch asks for.
+  traits.least_samples = pixels_ > 1 || takes_running() ? 1 : 2;
   traits.in_each_block = is_per_block();
   return traits;
 }
@@ -76,9 +77,10 @@ void BatchNorm::add_parameters(ParameterTable& table) {
   weight_ = table.add(name() + ".weight", {channels_}, 1, ParameterKind::scale, training_);
   const std::int64_t shift =
       table.add(name() + ".bias", {channels_}, 1, ParameterKind::shift, training_);
-  buffers_ = table.add_buffer(name() + ".running_mean", {channels_}, {0, momentum_});
+  const float momentum = takes_running() ? 0 : momentum_;
+  buffers_ = table.add_buffer(name() + ".running_mean", {channels_}, {0, momentum});
   const std::int64_t variance =
-      table.add_buffer(name() + ".running_var", {channels_}, {1, momentum_});
+      table.add_buffer(name() + ".running_var", {channels_}, {1, momentum});
   expect(shift == weight_ + padded_ && variance == buffers_ + padded_, "neighbours in the block");
   first_buffer_ = table.trained_size();
   if (training_ == Training::frozen) frozen_ = table.reduced_size();
@@ -104,7 +106,7 @@ std::int64_t BatchNorm::workspace_floats(const BatchLimit& most) const {
 }
 
 std::vector<std::int64_t> BatchNorm::batch_sums() const {
-  if (is_per_block()) return {};
+  if (is_per_block() || takes_running()) return {};
   return {statistics_floats(padded_), distances_floats(padded_), gradients_floats(padded_)};
 }
 
@@ -149,7 +151,7 @@ void BatchNorm::forward(const ExecSpace& exec, const StepContext& step,
                         const LayerArrays& arrays) const {
   Memory memory = memory_of(step, arrays);
   const float* x = arrays.x.data.data();
-  if (step.mode == Mode::evaluate) {
+  if (step.mode == Mode::evaluate || (takes_running() && !step.is_again)) {
     const float* running = step.parameters.data() + first_buffer_ + buffers_;
     set_running_statistics(exec, running, {channels_, padded_, eps_}, memory.sets);
   } else if (!step.is_again) {
@@ -191,7 +193,8 @@ void BatchNorm::take_block_statistics(const ExecSpace& exec, const StepContext& 
 
 void BatchNorm::store_statistics(const ExecSpace& exec, const StepContext& step,
                                  const LayerArrays& arrays) const {
-  if (!is_per_block()) return;  // forward adds over all samples; no other batch is in flight
+  // Of the global batch forward has done it: no other batch is in flight.
+  if (!is_per_block()) return;
   add_block_rows(exec, "quern::layers::batch_norm_sums", step.schedule,
                  memory_of(step, arrays).shares, 2 * padded_, step.gradients,
                  first_buffer_ + buffers_);
@@ -203,7 +206,9 @@ void BatchNorm::backward(const ExecSpace& exec, const StepContext& step,
   const NormFunction f = function(step, memory, arrays);
   const float* x = arrays.x.data.data();
   const float* dy = arrays.dy.data.data();
-  kernels_.block_gradients(exec, memory.batch, f, x, dy, memory.statistics);
+  // Constants have no gradient, for which others need these sums.
+  if (training_ == Training::trained || !takes_running())
+    kernels_.block_gradients(exec, memory.batch, f, x, dy, memory.statistics);
   if (training_ == Training::trained) {
     add_block_rows(exec, "quern::layers::batch_norm_sums", step.schedule, memory.statistics,
                    gradients_floats(padded_), step.gradients, weight_);
@@ -221,6 +226,10 @@ NormGradient BatchNorm::input_gradient_sets(const ExecSpace& exec, const StepCon
     set_gradients(exec, memory.statistics, step.schedule.num_blocks, memory.batch, sets,
                   memory.rest);
     return {memory.rest, floats, padded_};
+  }
+  if (takes_running()) {
+    set_no_gradients(exec, padded_, memory.rest);
+    return {memory.rest, 0, padded_};
   }
   BatchSums& sums = step.batch_sums ? *step.batch_sums : memory.own_sums;
   add_block_rows(exec, "quern::layers::batch_norm_sums", step.schedule, memory.statistics, floats,

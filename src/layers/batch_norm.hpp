@@ -11,7 +11,8 @@ namespace quern {
 /// y = (x - mean) / sqrt(variance + eps) scale + shift, for each channel of images or each unit of
 /// flat samples: torch.nn.BatchNorm2d and BatchNorm1d. Training takes mean and variance of the
 /// batch (spec.statistics), evaluation their running averages, which are buffers; in the variance
-/// that is averaged the sum is divided by one less than the number of values.
+/// that is averaged the sum is divided by one less than the number of values. With
+/// Statistics::running training takes the averages, too, as constants, and leaves them as they are.
 ///
 /// How it is computed: mean and sum of squares of each micro-block about its own mean, added in the
 /// fixed tree; see docs/numerics.md.
@@ -42,6 +43,7 @@ class BatchNorm final : public Layer {
   NormFunction function(const StepContext& step, const Memory& memory,
                         const LayerArrays& arrays) const;
   bool is_per_block() const { return statistics_ == Statistics::block; }
+  bool takes_running() const { return statistics_ == Statistics::running; }
 
   // Of a training step: from the blocks' statistics to `sets` and to the statistics that the
   // running averages take; of blocks these stay in `shares`.

@@ -105,4 +105,10 @@ void set_gradients(const ExecSpace& exec, const float* sums, int num_sets, const
       });
 }
 
+void set_no_gradients(const ExecSpace& exec, std::int64_t padded, float* gradients) {
+  Kokkos::parallel_for(
+      "quern::layers::batch_norm_no_slopes", RangePolicy(exec, 0, 2 * padded),
+      KOKKOS_LAMBDA(std::int64_t i) { gradients[i] = 0; });
+}
+
 }  // namespace quern

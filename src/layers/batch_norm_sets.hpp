@@ -51,4 +51,7 @@ void set_blocks(const ExecSpace& exec, const float* statistics, const NormBatch&
 void set_gradients(const ExecSpace& exec, const float* sums, int num_sets, const NormBatch& batch,
                    const NormSets& sets, float* gradients);
 
+/// The NormGradient of one set that does not depend on x: zeros.
+void set_no_gradients(const ExecSpace& exec, std::int64_t padded, float* gradients);
+
 }  // namespace quern

@@ -32,8 +32,9 @@ enum class LayerType {
 
 /// Over what batch normalisation takes mean and variance while training.
 enum class Statistics {
-  global,  ///< the global batch, whatever the number of ranks
-  block,   ///< each micro-block by itself
+  global,   ///< the global batch, whatever the number of ranks
+  block,    ///< each micro-block by itself
+  running,  ///< the running averages, which stay as they begin
 };
 
 struct LayerSpec {

@@ -80,6 +80,17 @@ std::string no_winograd(const Recipe& recipe) {
          "stride = 1 and at least 16 channels";
 }
 
+// They begin as 0 and 1, and stay so.
+std::string unknown_statistics(const Recipe& recipe) {
+  if (recipe.network.init.type == InitType::checkpoint) return "";
+  for (const LayerSpec& layer : recipe.network.layers)
+    if (layer.type == LayerType::batch_norm && layer.statistics == Statistics::running)
+      return "layer '" + layer.name +
+             "' normalizes with its running statistics, and no file of network.init states them: "
+             "they stay 0 and 1";
+  return "";
+}
+
 std::string targets_left_behind(const Recipe& recipe) {
   if (!recipe.data.augment.is_active() || recipe.data.target != TargetType::values) return "";
   return "data.augment moves or mirrors pictures and leaves their targets as they are: they must "
@@ -111,6 +122,7 @@ std::vector<std::string> run_warnings(const Recipe& recipe, const BatchRule& bat
                                   late_milestones(recipe),
                                   idle_ranks(batches, data_ranks),
                                   many_slices(recipe, data_ranks),
+                                  unknown_statistics(recipe),
                                   no_winograd(recipe),
                                   targets_left_behind(recipe),
                                   needless_activation(recipe)};

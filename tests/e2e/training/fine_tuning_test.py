@@ -65,6 +65,26 @@ class FineTuningTest(training.TrainingTest):
         self.assertEqual(head["conv1.weight"], body["conv1.weight"])
         self.assertNotEqual(head["conv1.weight"], drawn["conv1.weight"])
 
+    def test_running_statistics_stay_where_they_are_what_is_trained_with(self):
+        self.train("body", "body", "train.epochs=1")
+        running = 'network.layers.bn1.statistics="running"'
+        self.train("head", "head", INIT, running)
+        body, head = self.weights("body"), self.weights("head")
+        for kind in ("weight", "bias", "running_mean", "running_var"):
+            self.assertEqual(head[f"bn1.{kind}"], body[f"bn1.{kind}"], kind)
+        self.assertNotEqual(head["conv2.weight"], body["conv2.weight"])
+        for number, more in enumerate(([], ["parallel.micro_batches=3"], ["train.recompute=true"])):
+            name = f"head-{number}"
+            self.train("head", name, INIT, running, *more, ranks=1 + number % 2)
+            self.assert_same_run(name, "head")
+        done = self.train("head", "drawn", running, "train.epochs=1")
+        self.assertIn("layer 'bn1' normalizes with its running statistics, and no file of network.init states them",
+                      done.err)
+        trained = self.train("head", "trained", INIT, running, "network.layers.bn1.trainable=true")
+        self.assertNotIn("running statistics", trained.err)
+        self.assertNotEqual(self.weights("trained")["bn1.weight"], body["bn1.weight"])
+        self.assertEqual(self.weights("trained")["bn1.running_var"], body["bn1.running_var"])
+
     def test_a_resumed_run_needs_no_file_and_has_the_same_bits(self):
         self.train("body", "body", "train.epochs=1")
         self.train("head", "whole", INIT)

@@ -70,7 +70,7 @@ class InvarianceTest(training.TrainingTest):
         self.assert_same_run("on3", "on1")
 
     def test_batch_norm(self):
-        for statistics in ("global", "block"):
+        for statistics in ("global", "block", "running"):
             norm = f'{{type = "batch_norm", statistics = "{statistics}"}}'
             self.write_recipe(statistics, training.RECIPE, f"""[
   {{type = "conv2d", channels = 5, kernel = 3, stride = 2}},

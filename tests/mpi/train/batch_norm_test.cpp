@@ -72,7 +72,7 @@ Result run_steps(Communicator& comm, const Recipe& recipe, const Samples& sample
 TEST(BatchNormRanks, SameBitsAsOneRankWithBothKindsOfStatistics) {
   HostStagedTransport transport(world());
   for (const Case& c : kCases)
-    for (const char* statistics : {"global", "block"}) {
+    for (const char* statistics : {"global", "block", "running"}) {
       SCOPED_TRACE(std::to_string(c.count) + " samples, batch " + std::to_string(c.batch) + ", " +
                    statistics);
       const Samples samples = image_samples(c.count, kImage, 5);
@@ -91,7 +91,7 @@ TEST(BatchNormRanks, SameBitsAsOneRankWithBothKindsOfStatistics) {
 // Statistics of the batch are taken once in a step, whatever runs again.
 TEST(BatchNormRanks, SameBitsWhereValuesAreComputedAgain) {
   for (const Case& c : kCases)
-    for (const char* statistics : {"global", "block"}) {
+    for (const char* statistics : {"global", "block", "running"}) {
       SCOPED_TRACE(std::to_string(c.count) + " samples, batch " + std::to_string(c.batch) + ", " +
                    statistics);
       const Samples samples = image_samples(c.count, kImage, 5);
@@ -125,7 +125,7 @@ TEST(BatchNormRanks, ClippingSeesGradientsOnly) {
 
 TEST(BatchNormRanks, FastModeAgreesUpToRounding) {
   for (const Case& c : kCases)
-    for (const char* statistics : {"global", "block"}) {
+    for (const char* statistics : {"global", "block", "running"}) {
       const Samples samples = image_samples(c.count, kImage, 5);
       const Recipe recipe =
           recipe_of(c, statistics, {"train.determinism=fast", "optimizer={type=\"sgd\", lr=0.05}"});
@@ -148,7 +148,7 @@ TEST(BatchNormRanks, BlocksAndTheGlobalBatchAreNotTheSame) {
 }
 
 TEST(BatchNormRanks, AStepThatIsNotFiniteChangesNoStatistics) {
-  for (const char* statistics : {"global", "block"}) {
+  for (const char* statistics : {"global", "block", "running"}) {
     const Case c{18, 10, 2};
     const Samples samples = image_samples(c.count, kImage, 5);
     // The first update overflows the weights; the second step's loss is not finite.

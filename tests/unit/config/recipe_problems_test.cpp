@@ -384,7 +384,7 @@ TEST(Contradictions, MicroBatchesAndStatisticsOverTheGlobalBatch) {
   EXPECT_EQ(with("  {type = \"batch_norm\"},\n"),
             "r.toml:25: parallel.micro_batches: 2 contradicts statistics = \"global\" of layer "
             "'bn1', which needs all activations of a batch at once, expected 1, or statistics = "
-            "\"block\"");
+            "\"block\" or \"running\"");
   const std::string fine =
       small_recipe(
           "  {type = \"flatten\"},\n",
