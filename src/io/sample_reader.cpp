@@ -23,7 +23,6 @@ namespace quern {
 
 namespace {
 
-constexpr std::size_t kMostFiles = 64;                      // open at the same time
 constexpr std::int64_t kLoadBytes = std::int64_t{1} << 21;  // of a thread, about
 // Read at once, about: verified while it is in the second-level cache.
 constexpr std::int64_t kPartBytes = std::int64_t{1} << 18;
@@ -70,11 +69,14 @@ KnownBlocks::FileState state_of(const Shard& shard, int descriptor) {
 
 }  // namespace
 
-SampleReader::SampleReader(const ShardSet& set) : set_(set), known_(set.shards().size()) {}
+SampleReader::SampleReader(const ShardSet& set, std::size_t most_files)
+    : set_(set),
+      files_(set, most_files),
+      known_(set.shards().size()),
+      looked_at_(set.shards().size()) {}
 
 SampleReader::~SampleReader() {
   settle();
-  for (const OpenFile& file : files_) ::close(file.descriptor);
 }
 
 // Waits for all threads, whatever came of what they read.
@@ -84,9 +86,14 @@ void SampleReader::settle() {
         load.work.wait_for(std::chrono::seconds(0)) != std::future_status::deferred)
       load.work.wait();
     load.work = {};
-    load.pieces.clear();
-    load.bytes = 0;
+    clear(load);
   }
+}
+
+void SampleReader::clear(Load& load) {
+  for (const Piece& piece : load.pieces) files_.release(piece.shard);
+  load.pieces.clear();
+  load.bytes = 0;
 }
 
 void SampleReader::read(std::int64_t first, std::int64_t count, std::int64_t place,
@@ -109,7 +116,8 @@ void SampleReader::add_all(std::int64_t first, std::int64_t count, std::int64_t 
     Range rest{first - shard.first_index, std::min(count, shard.first_index + shard.count - first)};
     first += rest.count;
     count -= rest.count;
-    known_[number].expect_state(state_of(shard, descriptor_of(number)));
+    files_.end_announced(number, rest.count);
+    look_at(number);
     while (rest.count > 0) {
       const Range piece = piece_of(number, rest);
       add(number, piece, part_of(content, arrays, place, piece.count));
@@ -134,8 +142,9 @@ void SampleReader::announce(std::int64_t first, std::int64_t count) {
     const Shard& shard = set_.shards()[number];
     const Range here{first - shard.first_index,
                      std::min(first + count, shard.first_index + shard.count) - first};
-    if (files_.size() == kMostFiles && closable() == files_.end()) return;
+    if (!files_.has_room(number)) return;
     const int descriptor = descriptor_of(number);
+    files_.announce(number, here.count);
     // Where the system does not do it, reading is slower and nothing else.
     const auto announce_part = [&](std::int64_t offset, const Range& range, std::int64_t bytes) {
       if (bytes == 0) return;
@@ -197,6 +206,7 @@ void SampleReader::add(std::size_t number, const Range& range, const SampleArray
   Load& load = loads_[next_];
   finish(load);
   load.pieces.push_back(piece);
+  files_.hold(number);
   const std::int64_t block = set_.shards()[number].block_samples;
   const std::int64_t samples = piece.is_known ? range.count : piece.blocks.count * block;
   load.bytes += samples * (content.input_bytes() + content.answer_bytes());
@@ -209,14 +219,13 @@ void SampleReader::start() {
   // In finish() where no thread can be had, or it would cost more than it does.
   const std::launch deferred = std::launch::deferred;
   load.work = std::async(load.bytes >= kPartBytes ? std::launch::async | deferred : deferred,
-                         [this, &load] {
-                           for (const Piece& piece : load.pieces) read_piece(piece, load);
-                         });
+                         [this, &load] { read_pieces(load); });
 }
 
 void SampleReader::finish() {
   if (!loads_[next_].work.valid()) start();  // what is not yet a thread's worth
   for (std::size_t i = 0; i < loads_.size(); ++i) finish(loads_[(next_ + i) % loads_.size()]);
+  ++round_;
 }
 
 void SampleReader::finish(Load& load) {
@@ -230,19 +239,31 @@ void SampleReader::finish(Load& load) {
   for (const Piece& piece : load.pieces)
     known_[piece.shard].add(piece.state, piece.blocks.first,
                             piece.blocks.first + piece.blocks.count);
-  load.pieces.clear();
-  load.bytes = 0;
+  clear(load);
 }
 
-void SampleReader::read_piece(const Piece& piece, Load& load) const {
+// A file may have changed since it was looked at. Pieces of one file follow each other, so it is
+// asked for its state once.
+void SampleReader::read_pieces(Load& load) const {
+  const Piece* asked = nullptr;
+  bool is_same = false;
+  for (const Piece& piece : load.pieces) {
+    const Shard& shard = set_.shards()[piece.shard];
+    if (piece.is_known && shard.block_samples > 0 &&
+        (!asked || asked->shard != piece.shard || asked->state != piece.state)) {
+      is_same = state_of(shard, piece.descriptor) == piece.state;
+      asked = &piece;
+    }
+    read_piece(piece, piece.is_known && (shard.block_samples == 0 || is_same), load);
+  }
+}
+
+void SampleReader::read_piece(const Piece& piece, bool is_known, Load& load) const {
   const Shard& shard = set_.shards()[piece.shard];
   const ShardContent& content = set_.content();
   const std::int64_t block = std::max<std::int64_t>(1, shard.block_samples);
   const std::int64_t block_bytes = block * (content.input_bytes() + content.answer_bytes());
   const std::int64_t step = std::max<std::int64_t>(1, kPartBytes / block_bytes) * block;
-  // The file may have changed since it was looked at.
-  const bool is_known = piece.is_known && (shard.block_samples == 0 ||
-                                           state_of(shard, piece.descriptor) == piece.state);
   const Range& all = piece.samples;
   for (std::int64_t first = all.first; first < all.first + all.count;) {
     const std::int64_t end = std::min((first / step + 1) * step, all.first + all.count);
@@ -317,33 +338,18 @@ void SampleReader::verify(const Piece& piece, const Range& stored,
 }
 
 int SampleReader::descriptor_of(std::size_t number) {
-  const auto found = std::find_if(files_.begin(), files_.end(),
-                                  [&](const OpenFile& file) { return file.shard == number; });
-  if (found != files_.end()) {
-    std::rotate(found, found + 1, files_.end());
-    return files_.back().descriptor;
-  }
-  if (files_.size() == kMostFiles) {
-    if (closable() == files_.end()) finish();
-    const auto oldest = closable();
-    ::close(oldest->descriptor);
-    files_.erase(oldest);
-  }
-  const Shard& shard = set_.shards()[number];
-  const int descriptor = ::open(shard.path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) fail_by_system(shard, "cannot be opened");
-  files_.push_back({number, descriptor});
-  return descriptor;
+  if (files_.is_open(number)) return files_.open(number);
+  if (!files_.can_open(number)) finish();
+  looked_at_[number] = 0;  // another file may have its name now
+  return files_.open(number);
 }
 
-// The file used longest ago that no piece is read from, or is to be.
-std::vector<SampleReader::OpenFile>::iterator SampleReader::closable() {
-  return std::ranges::find_if_not(files_, [&](const OpenFile& file) {
-    return std::ranges::any_of(loads_, [&](const Load& load) {
-      return std::ranges::any_of(
-          load.pieces, [&](const Piece& piece) { return piece.descriptor == file.descriptor; });
-    });
-  });
+// Once a round: this is a message to a file server.
+void SampleReader::look_at(std::size_t number) {
+  const int descriptor = descriptor_of(number);
+  if (looked_at_[number] == round_) return;
+  known_[number].expect_state(state_of(set_.shards()[number], descriptor));
+  looked_at_[number] = round_;
 }
 
 }  // namespace quern

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "io/open_shards.hpp"
 #include "io/shard_blocks.hpp"
 #include "io/shard_set.hpp"
 
@@ -19,14 +20,15 @@ namespace quern {
 /// own read and verify several pieces at the same time.
 class SampleReader {
  public:
-  /// `set` must outlive it. Opens nothing.
-  explicit SampleReader(const ShardSet& set);
+  /// `set` must outlive it. Opens nothing, and keeps so many files open at most.
+  explicit SampleReader(const ShardSet& set, std::size_t most_files = most_open_shards());
   SampleReader(const SampleReader&) = delete;
   SampleReader& operator=(const SampleReader&) = delete;
   ~SampleReader();
 
-  /// Asks the system to read these samples of the set ahead, as far as files may be opened for it.
-  /// Does not wait. UnusableError when a file cannot be opened.
+  /// Asks the system to read these samples of the set ahead, as far as files may be opened for it:
+  /// never at the cost of those announced before and not read. Does not wait. UnusableError when a
+  /// file cannot be opened.
   void announce(std::int64_t first, std::int64_t count);
 
   /// Overwrites the samples [place, place + count) of `arrays` with [first, first + count) of the
@@ -42,10 +44,6 @@ class SampleReader {
   void finish();
 
  private:
-  struct OpenFile {
-    std::size_t shard;
-    int descriptor;
-  };
   /// Consecutive samples of one shard; `first` is counted from the shard's first.
   struct Range {
     std::int64_t first = 0;
@@ -82,16 +80,21 @@ class SampleReader {
   void start();
   void finish(Load& load);
   void settle();
-  void read_piece(const Piece& piece, Load& load) const;
+  void read_pieces(Load& load) const;
+  void read_piece(const Piece& piece, bool is_known, Load& load) const;
   void read_part(const Piece& piece, const Range& samples, bool is_known, Load& load) const;
   void verify(const Piece& piece, const Range& stored, std::span<const std::byte> inputs,
               std::span<const std::byte> answers, Load& load) const;
   int descriptor_of(std::size_t shard);
-  std::vector<OpenFile>::iterator closable();
+  void look_at(std::size_t shard);
+  void clear(Load& load);
 
   const ShardSet& set_;
-  std::vector<OpenFile> files_;     // the one used last is the last
+  OpenShards files_;
   std::vector<KnownBlocks> known_;  // of each shard
+  // The round in which the state of its file was last asked for. finish() ends a round.
+  std::vector<std::int64_t> looked_at_;
+  std::int64_t round_ = 1;
   // Taken in turn. More than two, so that a disk has requests while others are verified.
   std::array<Load, 3> loads_;
   std::size_t next_ = 0;

@@ -8,11 +8,13 @@
 #include <string>
 #include <utility>
 
+#include "base/log.hpp"
 #include "comm/agree.hpp"
 #include "device/inventory.hpp"
 #include "io/sample_reader.hpp"
 #include "runtime/memory.hpp"
 #include "samples/sample_upload.hpp"
+#include "samples/shard_visits.hpp"
 #include "strategy/recipe_grid.hpp"
 #include "strategy/sample_stream.hpp"
 #include "tensor/kernel_choice.hpp"
@@ -101,6 +103,8 @@ Samples stream_shards(const ProcessGrid& grid, const ShardSet& shards, const Str
   const std::int64_t room =
       std::max<std::int64_t>(buffers.samples(), std::min(kFewSamples, shards.count()));
   check_room(grid.world(), shards.content(), room, spec.memory_name);
+  const std::string short_visits = short_visits_text(plan, buffers, shards, most_open_shards());
+  if (!short_visits.empty()) log::warn(short_visits);
 
   Samples samples;
   const auto streamed =

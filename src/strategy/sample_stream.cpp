@@ -82,68 +82,47 @@ void SampleStream::prepare(std::int64_t epoch, std::int64_t cursor) {
   if (next < windows_) prefetch_.wait_for(next);
 }
 
+// What comes next is announced, so that a disk reads while other samples are verified.
 void SampleStream::load(std::int64_t window) {
-  const std::int64_t epoch = window / plan_.windows;
-  const WindowOrder order(plan_, seed_, static_cast<std::uint32_t>(epoch));
-  load_tracks(order, window);
-  if (window % plan_.windows == plan_.windows - 1) load_tail(order, epoch);
+  const std::vector<Run> runs = runs_of(window);
+  auto ahead = runs.begin();
+  std::int64_t announced = 0;  // samples that are still to be read
+  for (auto run = runs.begin(); run != runs.end() && !prefetch_.is_stopping(); ++run) {
+    for (; ahead != runs.end() && announced < source_.ahead; ++ahead) {
+      source_.announce(ahead->first, ahead->count);
+      announced += ahead->count;
+    }
+    source_.read(run->first, run->count, run->place);
+    announced -= run->count;
+  }
   source_.finish();
 }
 
-namespace {
-
-/// The runs of some tracks in a window, one after the other.
-class Runs {
- public:
-  Runs(const WindowOrder& order, const WindowBuffers& tracks, std::int64_t window)
-      : order_(order),
-        end_(tracks.first_track + tracks.tracks),
-        place_{tracks.first_track, window, 0} {
-    skip_ended_tracks();
-  }
-
-  bool has_one() const { return place_.track < end_; }
-  const WindowPlace& place() const { return place_; }
-  std::int64_t first() const { return order_.sample(place_); }
-  std::int64_t count() const { return order_.run(place_); }
-  void go_on() {
-    place_.index += count();
-    skip_ended_tracks();
-  }
-
- private:
-  void skip_ended_tracks() {
-    while (has_one() && place_.index == order_.size(place_.track, place_.window))
-      place_ = {place_.track + 1, place_.window, 0};
-  }
-
-  const WindowOrder& order_;
-  std::int64_t end_;
-  WindowPlace place_;
-};
-
-}  // namespace
-
-// What comes next is announced, so that a disk reads while other samples are verified.
-void SampleStream::load_tracks(const WindowOrder& order, std::int64_t window) {
-  Runs runs(order, buffers_, window % plan_.windows);
-  Runs ahead = runs;
-  std::int64_t announced = 0;  // samples that are still to be read
-  for (; runs.has_one() && !prefetch_.is_stopping(); runs.go_on()) {
-    for (; ahead.has_one() && announced < source_.ahead; ahead.go_on()) {
-      source_.announce(ahead.first(), ahead.count());
-      announced += ahead.count();
+// In the order of the set, file after file: then a file is opened once a window. Each rank begins
+// elsewhere, else all would read the same files at the same time.
+std::vector<SampleStream::Run> SampleStream::runs_of(std::int64_t window) const {
+  const std::int64_t epoch = window / plan_.windows;
+  const std::int64_t in_epoch = window % plan_.windows;
+  const WindowOrder order(plan_, seed_, static_cast<std::uint32_t>(epoch));
+  std::vector<Run> runs;
+  for (std::int64_t track = buffers_.first_track; track < buffers_.first_track + buffers_.tracks;
+       ++track) {
+    const std::int64_t size = order.size(track, in_epoch);
+    for (WindowPlace place{track, in_epoch, 0}; place.index < size;) {
+      const std::int64_t count = order.run(place);
+      runs.push_back({order.sample(place), count, buffers_.track_at(track, window) + place.index});
+      place.index += count;
     }
-    const WindowPlace& place = runs.place();
-    source_.read(runs.first(), runs.count(), buffers_.track_at(place.track, window) + place.index);
-    announced -= runs.count();
   }
-}
-
-void SampleStream::load_tail(const WindowOrder& order, std::int64_t epoch) {
-  const std::int64_t begin = plan_.full_steps() * plan_.batch + buffers_.tail_first;
-  for (std::int64_t i = 0; i < buffers_.tail && !prefetch_.is_stopping(); ++i)
-    source_.read(order(begin + i), 1, buffers_.tail_at(epoch) + i);
+  if (in_epoch == plan_.windows - 1) {
+    const std::int64_t begin = plan_.full_steps() * plan_.batch + buffers_.tail_first;
+    for (std::int64_t i = 0; i < buffers_.tail; ++i)
+      runs.push_back({order(begin + i), 1, buffers_.tail_at(epoch) + i});
+  }
+  std::ranges::sort(runs, {}, [](const Run& run) { return std::pair(run.first, run.place); });
+  const std::int64_t begin = plan_.count / plan_.tracks() * buffers_.first_track;
+  std::ranges::rotate(runs, std::ranges::lower_bound(runs, begin, {}, &Run::first));
+  return runs;
 }
 
 }  // namespace quern

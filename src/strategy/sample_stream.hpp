@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "dataset/prefetch.hpp"
 #include "dataset/window_order.hpp"
@@ -73,8 +74,13 @@ class SampleStream {
     return epoch * plan_.windows + plan_.window_of_step(cursor / plan_.batch);
   }
   void load(std::int64_t window);
-  void load_tracks(const WindowOrder& order, std::int64_t window);
-  void load_tail(const WindowOrder& order, std::int64_t epoch);
+  /// Neighbours in the set that become neighbours in the buffers.
+  struct Run {
+    std::int64_t first;
+    std::int64_t count;
+    std::int64_t place;
+  };
+  std::vector<Run> runs_of(std::int64_t window) const;
 
   WindowPlan plan_;
   WindowBuffers buffers_;

@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,6 +69,33 @@ std::vector<ShardContent> contents() {
   return {content_of(uint8, Answer::labels, uint8), content_of(uint8, Answer::labels, int32),
           content_of(float32, Answer::targets, float32), content_of(float16, Answer::labels, uint8),
           content_of(float16, Answer::none, uint8)};
+}
+
+/// Of this process, until the end of the scope.
+class OpenFileLimit {
+ public:
+  explicit OpenFileLimit(rlim_t files) {
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const rlimit changed{files, before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &changed), 0);
+  }
+  OpenFileLimit(const OpenFileLimit&) = delete;
+  OpenFileLimit& operator=(const OpenFileLimit&) = delete;
+  ~OpenFileLimit() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+// The names of those that this process has open.
+std::set<std::string> open_shards() {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    const std::filesystem::path file = std::filesystem::read_symlink(entry.path(), error);
+    if (file.extension() == ".h5") names.insert(file.filename().string());
+  }
+  return names;
 }
 
 class SampleReaderTest : public testing::Test {
@@ -148,19 +177,65 @@ TEST_F(SampleReaderTest, LeavesOtherPlacesAlone) {
 
 TEST_F(SampleReaderTest, OpensMoreShardsThanAProcessMay) {
   const ShardSet set = write(contents()[0], 150);
+  const OpenFileLimit limit(128);
   Arrays whole(set.content(), kSamples);
   set.read_share(0, 1, 1, whole.all());
   Arrays read(set.content(), kSamples);
   SampleReader reader(set);
-  const auto open_files = [] {
-    const std::filesystem::directory_iterator files("/proc/self/fd");
-    return std::distance(begin(files), end(files));
-  };
-  const auto before = open_files();
   for (int round = 0; round < 2; ++round)
     for (std::int64_t i = 0; i < std::int64_t{kSamples}; ++i) reader.read(i, 1, i, read.all());
   reader.finish();
-  EXPECT_LE(open_files() - before, 64);
+  EXPECT_EQ(open_shards().size(), 128 / 4) << "the rest is for others";
+  EXPECT_TRUE(read == whole);
+}
+
+TEST_F(SampleReaderTest, KeepsAsManyShardsOpenAsItMay) {
+  const ShardSet set = write(contents()[0], 150);
+  const OpenFileLimit limit(1024);
+  Arrays read(set.content(), kSamples);
+  SampleReader reader(set);
+  reader.read(0, kSamples, 0, read.all());
+  reader.finish();
+  EXPECT_EQ(open_shards().size(), 150);
+}
+
+// What was asked for in vain would be asked for again.
+TEST_F(SampleReaderTest, ClosesNoShardThatItHasAnnounced) {
+  const ShardSet set = write(contents()[0], 150);
+  const OpenFileLimit limit(256);
+  const auto first_shards = [&](std::size_t first, std::size_t count) {
+    std::set<std::string> names;
+    for (std::size_t i = first; i < first + count; ++i)
+      names.insert(set.shards()[i].path.filename().string());
+    return names;
+  };
+  Arrays read(set.content(), kSamples);
+  SampleReader reader(set);
+  const auto announce_all = [&](std::size_t from) {
+    for (std::size_t i = from; i < 150; ++i)
+      reader.announce(set.shards()[i].first_index, set.shards()[i].count);
+  };
+  announce_all(0);
+  EXPECT_EQ(open_shards(), first_shards(0, 64));
+  for (std::size_t i = 0; i < 10; ++i)
+    reader.read(set.shards()[i].first_index, set.shards()[i].count, 0, read.all());
+  reader.finish();
+  announce_all(64);
+  EXPECT_EQ(open_shards(), first_shards(10, 64));
+}
+
+// Whoever announces and reads something else gets it.
+TEST_F(SampleReaderTest, ReadsWhatItHasNotAnnounced) {
+  const ShardSet set = write(contents()[0], 150);
+  const OpenFileLimit limit(64);
+  Arrays whole(set.content(), kSamples);
+  set.read_share(0, 1, 1, whole.all());
+  Arrays read(set.content(), kSamples);
+  SampleReader reader(set);
+  reader.announce(0, kSamples);
+  reader.read(100, 100, 100, read.all());
+  reader.read(0, 100, 0, read.all());
+  reader.finish();
   EXPECT_TRUE(read == whole);
 }
 

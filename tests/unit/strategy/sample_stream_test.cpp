@@ -204,14 +204,11 @@ TEST(SampleStream, AnnouncesWhatItReads) {
                          std::int64_t count) { announced.emplace_back(first, count); },
          .read =
              [&](std::int64_t first, std::int64_t count, std::int64_t) {
-               if (read < announced.size()) {  // but the tail, which is read sample by sample
-                 EXPECT_EQ(announced[read], std::pair(first, count));
-                 std::int64_t samples = 0;
-                 for (std::size_t i = read; i < announced.size(); ++i)
-                   samples += announced[i].second;
-                 most = std::max(most, samples - announced.back().second);
-                 ++read;
-               }
+               EXPECT_EQ(announced.at(read), std::pair(first, count));
+               std::int64_t samples = 0;
+               for (std::size_t i = read; i < announced.size(); ++i) samples += announced[i].second;
+               most = std::max(most, samples - announced.back().second);
+               ++read;
              },
          .finish = [] {},
          .ahead = ahead});
@@ -219,9 +216,40 @@ TEST(SampleStream, AnnouncesWhatItReads) {
     EXPECT_EQ(read, announced.size());
     std::int64_t samples = 0;
     for (const auto& run : announced) samples += run.second;
-    EXPECT_EQ(samples, 1003);
+    EXPECT_EQ(samples, 1003 + 1003 % 20) << "the last batch is read with the last window";
     EXPECT_LT(most, ahead);
     EXPECT_EQ(most > 0, ahead > 1);
+  }
+}
+
+// So that every file is opened once a window, and ranks that begin together do not all open the
+// same.
+TEST(SampleStream, ReadsAWindowInTheOrderOfTheSetFromAPlaceOfItsOwn) {
+  const auto from_own_place = [](std::int64_t place) {
+    return [place](std::int64_t first) { return first < place ? first + 1003 : first; };
+  };
+  for (const bool shuffle : {true, false}) {
+    Recipe recipe = recipe_of(20, 4, 200);
+    recipe.seed = kSeed;
+    recipe.data.shuffle = shuffle;
+    const BatchRule batches = training_batches(recipe, 5, 1003);
+    const WindowPlan plan = window_plan(recipe.data, batches, kSampleBytes);
+    for (int rank = 0; rank < 5; ++rank) {
+      std::vector<std::vector<std::int64_t>> windows(1);
+      {
+        SampleStream stream(plan, window_buffers(plan, batches, rank, 5), kSeed, 1,
+                            {.announce = [](std::int64_t, std::int64_t) {},
+                             .read = [&](std::int64_t first, std::int64_t,
+                                         std::int64_t) { windows.back().push_back(first); },
+                             .finish = [&] { windows.emplace_back(); }});
+        for (std::int64_t cursor = 0; cursor < 1003; cursor += 20) stream.prepare(0, cursor);
+      }
+      ASSERT_EQ(windows.size(), static_cast<std::size_t>(plan.windows) + 1);
+      windows.pop_back();
+      for (const std::vector<std::int64_t>& window : windows)
+        EXPECT_TRUE(std::ranges::is_sorted(window, {}, from_own_place(200 * rank)))
+            << rank << " " << shuffle;
+    }
   }
 }
 
