@@ -6,11 +6,9 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "base/assert.hpp"
-#include "base/system_failure.hpp"
 #include "io/h5_file.hpp"
 #include "io/h5_lookup.hpp"
 #include "io/h5_raw.hpp"
@@ -152,10 +150,7 @@ H5DatasetInfo H5File::dataset_info(const std::string& path) const {
   H5DatasetInfo info;
   std::string complaint = inspect(dataset.get(), info);
   if (complaint.empty()) {
-    std::error_code error;
-    const std::uintmax_t file_bytes = std::filesystem::file_size(path_, error);
-    throw_system_failure(error.value(), fmt::format("cannot read '{}'", path_.string()));
-    complaint = error ? error.message() : complain_about_storage(dataset.get(), info, file_bytes);
+    complaint = complain_about_storage(dataset.get(), info, num_bytes());
   }
   if (!complaint.empty()) fail_reading(fmt::format("cannot use dataset '{}': {}", path, complaint));
   return info;

@@ -2,6 +2,7 @@
 #include "io/h5_file.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -84,16 +85,17 @@ H5File H5File::open_read(const std::filesystem::path& path) {
   if (!std::filesystem::is_regular_file(status)) {
     throw InputError(fmt::format("'{}' is not a file", path.string()));
   }
-  if (::access(path.c_str(), R_OK) != 0) {
-    const int reason = errno;
-    throw_system_failure(reason, cannot_read);
-    throw InputError(fmt::format("{}: {}", cannot_read, std::strerror(reason)));
-  }
   const H5Handle access = access_properties();
   const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get());
   if (id < 0) {
     throw_system_failure(h5_system_failure(), cannot_read);
-    throw InputError(fmt::format("'{}' is not a whole HDF5 file: {}", path.string(), h5_reason()));
+    const std::string damage = h5_reason();
+    if (::access(path.c_str(), R_OK) != 0) {
+      const int reason = errno;
+      throw_system_failure(reason, cannot_read);
+      throw InputError(fmt::format("{}: {}", cannot_read, std::strerror(reason)));
+    }
+    throw InputError(fmt::format("'{}' is not a whole HDF5 file: {}", path.string(), damage));
   }
   return H5File(path, id, Mode::read);
 }
@@ -101,7 +103,9 @@ H5File H5File::open_read(const std::filesystem::path& path) {
 H5File::H5File(H5File&& other) noexcept
     : path_(std::move(other.path_)),
       id_(std::exchange(other.id_, H5I_INVALID_HID)),
-      heaps_checked_(other.heaps_checked_) {}
+      is_read_(other.is_read_),
+      heaps_checked_(other.heaps_checked_),
+      num_bytes_(other.num_bytes_) {}
 
 H5File::~H5File() {
   if (id_ >= 0) H5Fclose(id_);
@@ -171,21 +175,40 @@ void H5File::check_heaps() const {
       if (kind == H5ObjectKind::dataset) data.push_back(h5_data_range(id_, path));
     }
   }
-  const std::string complaint = h5_complain_about_heaps(path_, std::move(data));
+  const std::string complaint =
+      h5_complain_about_heaps(path_, descriptor(), num_bytes(), std::move(data));
   if (!complaint.empty()) fail_reading(complaint);
   heaps_checked_ = true;
 }
 
 void H5File::flush_and_sync() {
   if (H5Fflush(id_, H5F_SCOPE_LOCAL) < 0) fail_writing("cannot flush: " + h5_reason());
-  void* handle = nullptr;
-  if (H5Fget_vfd_handle(id_, H5P_DEFAULT, &handle) < 0 || handle == nullptr) {
-    fail_writing("cannot sync: " + h5_reason());
-  }
-  // The default driver keeps a plain file descriptor.
-  if (::fsync(*static_cast<const int*>(handle)) != 0) {
+  const int file = descriptor();
+  if (file < 0) fail_writing("cannot sync: " + h5_reason());
+  if (::fsync(file) != 0) {
     fail_writing(std::string("cannot sync: ") + std::strerror(errno));
   }
+}
+
+// The default driver keeps a plain one. -1: there is none.
+int H5File::descriptor() const {
+  void* handle = nullptr;
+  if (H5Fget_vfd_handle(id_, H5P_DEFAULT, &handle) < 0 || handle == nullptr) return -1;
+  return *static_cast<const int*>(handle);
+}
+
+std::uint64_t H5File::num_bytes() const {
+  if (num_bytes_ > 0) return num_bytes_;
+  struct stat state {};
+  if (::fstat(descriptor(), &state) != 0) {
+    const int reason = errno;
+    const std::string cannot_read = fmt::format("cannot read '{}'", path_.string());
+    throw_system_failure(reason, cannot_read);
+    throw InputError(fmt::format("{}: {}", cannot_read, std::strerror(reason)));
+  }
+  const auto bytes = static_cast<std::uint64_t>(state.st_size);
+  if (is_read_) num_bytes_ = bytes;
+  return bytes;
 }
 
 void H5File::close() {

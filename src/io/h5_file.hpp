@@ -115,7 +115,10 @@ class H5File {
   enum class Mode { read, write };
 
   H5File(std::filesystem::path path, std::int64_t id, Mode mode)
-      : path_(std::move(path)), id_(id), heaps_checked_(mode == Mode::write) {}
+      : path_(std::move(path)),
+        id_(id),
+        is_read_(mode == Mode::read),
+        heaps_checked_(mode == Mode::write) {}
 
   void expect_system() const;
   [[noreturn]] void fail_reading(const std::string& what) const;
@@ -127,14 +130,19 @@ class H5File {
   void ensure_object(const std::string& path);
   void expect_attribute(const std::string& object, const std::string& name) const;
   void check_heaps() const;
+  int descriptor() const;
+  std::uint64_t num_bytes() const;
   void write_values(const std::string& path, const void* values, std::size_t count,
                     std::span<const std::int64_t> shape, std::int64_t stored, std::int64_t memory);
   void read_values(const std::string& path, H5Type type, void* values, std::size_t count,
                    std::int64_t memory) const;
 
   std::filesystem::path path_;
-  std::int64_t id_;             // hid_t, which io/h5_raw.hpp alone knows
+  std::int64_t id_;  // hid_t, which io/h5_raw.hpp alone knows
+  bool is_read_;
   mutable bool heaps_checked_;  // see io/h5_heap.hpp
+  // Of a file that is read: a file server is asked once. 0: it was not.
+  mutable std::uint64_t num_bytes_ = 0;
 };
 
 }  // namespace quern

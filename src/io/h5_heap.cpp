@@ -2,12 +2,12 @@
 #include "io/h5_heap.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <span>
 
@@ -67,6 +67,18 @@ bool are_sound(Bytes bytes) {
   }
 }
 
+// -> whether all of `bytes` are in the file.
+bool read_at(int descriptor, std::uint64_t offset, std::span<std::uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t got = ::pread(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    offset += static_cast<std::uint64_t>(got);
+    bytes = bytes.subspan(static_cast<std::size_t>(got));
+  }
+  return true;
+}
+
 // The gaps between the ranges of `data`.
 std::vector<ByteRange> gaps(std::vector<ByteRange> data, std::uint64_t file_bytes) {
   std::sort(data.begin(), data.end(),
@@ -83,23 +95,15 @@ std::vector<ByteRange> gaps(std::vector<ByteRange> data, std::uint64_t file_byte
 
 }  // namespace
 
-std::string h5_complain_about_heaps(const std::filesystem::path& path,
-                                    std::vector<ByteRange> data) {
-  std::error_code error;
-  const std::uintmax_t file_bytes = std::filesystem::file_size(path, error);
-  const std::string cannot_read = fmt::format("cannot read '{}'", path.string());
-  throw_system_failure(error.value(), cannot_read);
-  if (error) return error.message();
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
+std::string h5_complain_about_heaps(const std::filesystem::path& path, int descriptor,
+                                    std::uint64_t file_bytes, std::vector<ByteRange> data) {
   std::vector<std::uint8_t> bytes;
   for (const ByteRange& gap : gaps(std::move(data), file_bytes)) {
     if (gap.end - gap.begin > kMostMetadata) return "it has absurdly much metadata";
     bytes.resize(gap.end - gap.begin);
-    file.seekg(static_cast<std::streamoff>(gap.begin));
-    file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    if (!file) {
-      throw_system_failure(errno, cannot_read);
+    errno = 0;
+    if (!read_at(descriptor, gap.begin, bytes)) {
+      throw_system_failure(errno, fmt::format("cannot read '{}'", path.string()));
       return "it cannot be read";
     }
     if (!are_sound(bytes)) return "its text attributes are damaged";

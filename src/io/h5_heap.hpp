@@ -18,9 +18,11 @@ struct ByteRange {
   std::uint64_t end = 0;
 };
 
-/// Looks at all global heap collections of a file outside `data` (the raw data of datasets). -> a
+/// Looks at all global heap collections of an open file outside `data` (the raw data of datasets;
+/// `path` is for messages). -> a
 /// complaint unless each is well formed, holds its objects 1 to n once each, and all of them are
 /// text. (A size that grew would take in padding or the next object's header, which have zeros.)
-std::string h5_complain_about_heaps(const std::filesystem::path& path, std::vector<ByteRange> data);
+std::string h5_complain_about_heaps(const std::filesystem::path& path, int descriptor,
+                                    std::uint64_t file_bytes, std::vector<ByteRange> data);
 
 }  // namespace quern

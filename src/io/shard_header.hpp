@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to io/: what one shard says about itself.
+// What one shard says about itself.
 #pragma once
 
 #include <cstdint>

@@ -52,8 +52,10 @@ class ShardSet {
   /// which have room for the whole set; opens no others. All workers together fill one copy. Half
   /// precision and labels of bytes are widened. While this thread reads, up to `num_threads` others
   /// verify what has been read: UnusableError when a shard does not have its SHA-256, a label is
-  /// out of range or a value is not finite, InputError when one cannot be read.
-  void read_share(int worker, int num_workers, int num_threads, const SampleArrays& arrays) const;
+  /// out of range or a value is not finite, InputError when one cannot be read. The shards before
+  /// the one numbered `begin` come last.
+  void read_share(int worker, int num_workers, int num_threads, const SampleArrays& arrays,
+                  std::size_t begin = 0) const;
 
   /// Reads and verifies one shard of the set into the beginning of `arrays`; errors as above.
   void read_shard(const Shard& shard, const SampleArrays& arrays) const;

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <limits>
 #include <span>
+#include <string>
 
 #include "base/assert.hpp"
 #include "base/sha256.hpp"
 #include "comm/agree.hpp"
-#include "comm/exchange.hpp"
 #include "dataset/random_dataset.hpp"
 #include "device/inventory.hpp"
 #include "runtime/memory.hpp"
@@ -18,12 +18,6 @@
 
 namespace quern {
 
-ShardSet open_shards_once(Communicator& comm, const std::string& folder, const std::string& split) {
-  std::string table;
-  run_on_root(comm, [&] { table = ShardSet::open(folder, split).table(); });
-  return ShardSet(folder, broadcast_string(comm, table));
-}
-
 namespace {
 
 Samples load_all(Communicator& comm, const std::string& folder, const ShardSet& shards) {
@@ -31,7 +25,10 @@ Samples load_all(Communicator& comm, const std::string& folder, const ShardSet& 
       comm, "the data set '" + folder + "'", shards.count(), shards.content(),
       [&](const SampleArrays& arrays) {
         const int threads = Kokkos::DefaultHostExecutionSpace().concurrency();
-        shards.read_share(comm.node_rank(), comm.node_size(), threads, arrays);
+        // Every node reads the whole set: each from another shard on, not all the same at a time.
+        const std::size_t begin = shards.shards().size() * static_cast<std::size_t>(comm.rank()) /
+                                  static_cast<std::size_t>(comm.size());
+        shards.read_share(comm.node_rank(), comm.node_size(), threads, arrays, begin);
       });
   samples.data_hash = shards.content_hash();
   return samples;

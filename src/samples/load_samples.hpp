@@ -11,6 +11,7 @@
 #include "comm/process_grid.hpp"
 #include "io/shard_set.hpp"
 #include "samples/node_samples.hpp"
+#include "samples/shared_opening.hpp"
 #include "spec/recipe.hpp"
 #include "strategy/samples.hpp"
 
@@ -18,13 +19,9 @@ namespace quern {
 
 struct BatchRule;
 
-/// Collective. A split ("train" or "test") of the shards in `folder`. Rank 0 opens every shard and
-/// tells the others what it found: a thousand ranks do not. AgreedError as ShardSet::open() throws.
-ShardSet open_shards_once(Communicator& comm, const std::string& folder, const std::string& split);
-
-/// Collective. Loads a split ("train" or "test") of the shards in `folder`: rank 0 opens
-/// all of them to check the set, the ranks of every node share the reading and open what they read.
-/// AgreedError on all ranks: exit 2, or 93 for damaged data.
+/// Collective. Loads a split ("train" or "test") of the shards in `folder`: the
+/// ranks open each of them once to check the set; those of every node share the reading, and open
+/// what they read. AgreedError on all ranks: exit 2, or 93 for damaged data.
 Samples load_shards(Communicator& comm, const std::string& folder, const std::string& split);
 
 /// The batches in which so many samples are gone through.

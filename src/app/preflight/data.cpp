@@ -6,14 +6,13 @@
 #include "comm/agree.hpp"
 #include "comm/node_shared.hpp"
 #include "runtime/memory.hpp"
-#include "samples/load_samples.hpp"
+#include "samples/shared_opening.hpp"
 #include "strategy/sample_stream.hpp"
 
 namespace quern {
 
 DataSets open_data_sets(Communicator& comm, const DataSpec& data) {
   DataSets found;
-  found.opened_here = comm.rank() == 0;
   if (data.source != DataSource::shards) return found;
   try {
     found.sets.push_back(open_shards_once(comm, data.train, "train"));
@@ -47,9 +46,8 @@ static std::int64_t shared_bytes(const std::vector<ShardSet>& sets, const DataSp
   return bytes;
 }
 
-// Rank 0 could not open them. Is that so of this node, too?
-static std::string problem_here(const DataSets& data_sets, const DataSpec& data) {
-  if (data_sets.opened_here) return data_sets.problem;
+// Some rank could not open them. Is that so of this node?
+static std::string problem_here(const DataSpec& data) {
   try {
     ShardSet::open(data.train, "train");
     if (!data.test.empty()) ShardSet::open(data.test, "test");
@@ -63,7 +61,7 @@ static std::string problem_here(const DataSets& data_sets, const DataSpec& data)
 
 DataProblems data_problems(const DataSets& data_sets, const DataSpec& data, int node_ranks,
                            int ranks, std::int64_t training_bytes) {
-  if (!data_sets.problem.empty()) return {problem_here(data_sets, data), ""};
+  if (!data_sets.problem.empty()) return {problem_here(data), ""};
   try {
     for (const ShardSet& set : data_sets.sets) {
       const std::size_t last = set.shards().size() - 1;

@@ -15,11 +15,10 @@ namespace quern {
 /// The recipe's shards. None where its samples come from elsewhere.
 struct DataSets {
   std::vector<ShardSet> sets;  ///< for training, then for tests
-  std::string problem;         ///< why rank 0 cannot open them all
-  bool opened_here = false;    ///< is this rank 0
+  std::string problem;         ///< why the ranks cannot open them all
 };
 
-/// Collective: rank 0 opens every shard and tells the others what they say of themselves.
+/// Collective: each shard is opened once, and what it says of itself is told to all ranks.
 /// AgreedError (exit 1) where a disk or a file server fails.
 DataSets open_data_sets(Communicator& comm, const DataSpec& data);
 
@@ -35,7 +34,7 @@ struct DataProblems {
 
 /// The first rank of a node, which has `node_ranks` of all `ranks`: opens the first and the last
 /// shard of each set, not more: a file server has to answer all nodes at the same time. All of them
-/// where rank 0 could not: then it is to be known whether that is so of its node alone.
+/// where the ranks could not: then it is to be known which nodes that is so of.
 /// SystemFailure where it fails. `training_bytes`: what else its ranks take.
 DataProblems data_problems(const DataSets& data_sets, const DataSpec& data, int node_ranks,
                            int ranks, std::int64_t training_bytes = 0);

@@ -37,6 +37,23 @@ class OpensTest(training.TrainingTest):
                     # The first rank inspects all of them.
                     self.assertEqual(len(files), number if rank == 0 else read, (split, ranks, rank))
 
+    def test_ranks_share_the_inspection_of_many_shards(self):
+        (self.folder / "train").unlink()
+        training.make_shards(self.folder, "train", *training.idx.blobs(600), shards=64)
+        opened = self.opened(2, *self.train_arguments("mlp", "run", ["train.epochs=1"]))
+        for rank in range(2):
+            numbers = {int(Path(path).name.split("-")[2])
+                       for path in self.shards(opened[rank], "train")}
+            inspected = range(32 * rank, 32 * rank + 32)
+            self.assertEqual(numbers, {*inspected, *range(rank, 64, 2)}, rank)
+
+    def test_each_rank_begins_with_another_shard(self):
+        (self.folder / "train").unlink()
+        training.make_shards(self.folder, "train", *training.idx.blobs(600), shards=12)
+        opened = self.opened(2, *self.train_arguments("mlp", "run", ["train.epochs=1"]))
+        numbers = [int(Path(path).name.split("-")[2]) for path in self.shards(opened[1], "train")]
+        self.assertEqual(list(dict.fromkeys(numbers)), [7, 9, 11, 1, 3, 5])
+
     def test_only_the_first_rank_opens_anything_else(self):
         opened = self.opened(2, *self.train_arguments("mlp", "run", ["train.epochs=1"]))
         others = [[path for path in paths

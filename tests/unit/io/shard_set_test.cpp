@@ -148,6 +148,28 @@ TEST_F(ShardSetTest, WorkersFillOneCopyTogether) {
   }
 }
 
+// What is missing shows which shard was to be read first.
+TEST_F(ShardSetTest, WorkersBeginWhereTheyAreTold) {
+  write(6);
+  const ShardSet set = ShardSet::open(folder_.path(), "");
+  for (std::size_t begin = 0; begin <= 6; ++begin) {
+    Read read;
+    for (int worker = 0; worker < 2; ++worker) set.read_share(worker, 2, 2, read.arrays(), begin);
+    EXPECT_EQ(read.images, images_) << begin;
+    EXPECT_EQ(read.byte_labels(), labels_) << begin;
+  }
+  for (int i = 0; i < 6; ++i) std::filesystem::remove(shard(i, 6));
+  Read read;
+  const auto expect_first = [&](int worker, std::size_t begin, const std::string& name) {
+    expect_error([&] { set.read_share(worker, 2, 1, read.arrays(), begin); }, ExitCode::bad_input,
+                 {name});
+  };
+  expect_first(0, 0, "00000-of-00006.h5");
+  expect_first(0, 1, "00002-of-00006.h5");
+  expect_first(1, 3, "00003-of-00006.h5");
+  expect_first(1, 6, "00001-of-00006.h5");
+}
+
 TEST_F(ShardSetTest, ATableTellsAllWithoutOpeningAnything) {
   write(3);
   for (int i = 0; i < 3; ++i) {  // Quern's own writer takes no such names
