@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/output_file.hpp"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <string>
 #include <system_error>
@@ -56,6 +58,12 @@ void write_whole_file(const fs::path& path, std::string_view bytes,
   OutputFile file(path);
   file.write(bytes);
   file.finish(check);
+}
+
+void shorten_file(const fs::path& path, std::int64_t num_bytes) {
+  if (::truncate(path.c_str(), num_bytes) != 0)
+    throw_write_failure("cannot write '" + path.string() + "'", errno);
+  sync_path(path);
 }
 
 }  // namespace quern

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -35,5 +36,8 @@ class OutputFile {
 /// All of it at once.
 void write_whole_file(const std::filesystem::path& path, std::string_view bytes,
                       const std::function<void()>& check = {});
+
+/// Cuts a file after so many bytes, in one step, and syncs it. Throws as throw_write_failure().
+void shorten_file(const std::filesystem::path& path, std::int64_t num_bytes);
 
 }  // namespace quern

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/read_recipe.hpp"
+#include "io/lines_from_end.hpp"
 
 namespace quern {
 
@@ -29,14 +30,18 @@ std::int64_t integer(const nlohmann::json& object, const char* key) {
   return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 
+// Steps and epochs never get smaller from line to line.
 bool has_line(const std::filesystem::path& file, const char* kind, const char* key,
               std::int64_t number) {
-  bool has_it = false;
-  for_each_line(file, std::to_string(number), [&](const nlohmann::json& line) {
-    has_it =
-        has_it || (line.value("kind", nlohmann::json()) == kind && integer(line, key) == number);
-  });
-  return has_it;
+  LinesFromEnd lines(file);
+  while (const auto text = lines.next()) {
+    const auto line = nlohmann::json::parse(text->text, nullptr, false);
+    if (!line.is_object() || !line.contains(key)) continue;
+    const std::int64_t at = integer(line, key);
+    if (at == number && line.value("kind", nlohmann::json()) == kind) return true;
+    if (at < number) return false;
+  }
+  return false;
 }
 
 // Where the start that wrote the checkpoint began.

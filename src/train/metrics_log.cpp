@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
+#include "io/lines_from_end.hpp"
 #include "io/output_file.hpp"
 
 namespace quern {
@@ -46,35 +47,49 @@ std::int64_t integer(const nlohmann::ordered_json& line, const char* key) {
   return found != line.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 
-// A line that is no JSON was torn by the end of its run.
-bool is_later(const std::string& text, std::int64_t steps, std::int64_t epochs) {
-  const auto line = nlohmann::ordered_json::parse(text, nullptr, false);
-  if (!line.is_object()) return true;
+// An epoch's summary follows its last step, and perhaps the checkpoint of that step.
+bool is_later(const nlohmann::ordered_json& line, std::int64_t steps, std::int64_t epochs) {
   if (integer(line, "step") > steps) return true;
-  // An epoch's summary follows its last step, and perhaps the checkpoint of that step.
   const auto kind = line.find("kind");
   return kind != line.end() && *kind != "step" && integer(line, "epoch") > epochs;
 }
 
+// Of the file the bytes in front of `at`, and then `behind`.
+void keep_before(const std::filesystem::path& file, std::int64_t at, const std::string& behind,
+                 const std::function<void()>& check) {
+  if (behind.empty()) {
+    if (check) check();
+    shorten_file(file, at);
+    return;
+  }
+  std::string kept(static_cast<std::size_t>(at), '\0');
+  errno = 0;
+  std::ifstream in(file, std::ios::binary);
+  if (!in.read(kept.data(), at)) throw_read_failure(errno, "cannot read '" + file.string() + "'");
+  in.close();
+  write_whole_file(file, kept + behind, check);
+}
+
+// Steps never get smaller from line to line, so nothing in front of an earlier one is later: of a
+// long file the end alone is read.
 void drop_later_lines(const std::filesystem::path& file, std::int64_t steps, std::int64_t epochs,
                       const std::function<void()>& check) {
-  const std::string cannot_read = "cannot read '" + file.string() + "'";
-  errno = 0;
-  std::ifstream in(file);
-  if (!in && errno != ENOENT) throw_read_failure(errno, cannot_read);
-  std::string kept;
-  bool dropped = false;
-  for (std::string line; std::getline(in, line);) {
-    if (in.eof() || is_later(line, steps, epochs)) {
-      dropped = true;  // also what has no end of line
-    } else {
-      kept += line + '\n';
+  LinesFromEnd lines(file);
+  std::string kept;                // of what was read
+  std::string behind;              // of what was read behind the first line that is dropped
+  std::optional<std::int64_t> at;  // where that one begins
+  while (const auto text = lines.next()) {
+    // What is no JSON, or has no end, was torn by the end of its run.
+    const auto line = nlohmann::ordered_json::parse(text->text, nullptr, false);
+    if (!text->is_ended || !line.is_object() || is_later(line, steps, epochs)) {
+      at = text->begin;
+      behind = kept;
+      continue;
     }
+    kept.insert(0, text->text + '\n');
+    if (line.contains("step") && integer(line, "step") < steps) break;
   }
-  if (in.bad()) throw_read_failure(errno, cannot_read);  // the rest must not be dropped
-  in.close();
-  if (!dropped) return;
-  write_whole_file(file, kept, check);
+  if (at) keep_before(file, *at, behind, check);
 }
 
 }  // namespace

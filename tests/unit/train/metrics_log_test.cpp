@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <tuple>
@@ -30,6 +33,11 @@ MetricsRecord record() {
   record.ranks = 4;
   record.time_s = 1.5;
   return record;
+}
+
+std::string read_text(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 }  // namespace
@@ -134,6 +142,45 @@ TEST(MetricsLog, DropsWhatIsDoneAgainAndWhatIsTorn) {
   EXPECT_EQ(kinds_after(60, 1), "step epoch eval ");
   EXPECT_EQ(kinds_after(60, 0), "step ") << "the checkpoint of the epoch's last step";
   EXPECT_EQ(kinds_after(0, 0), "");
+}
+
+// A run of weeks has gigabytes of them.
+TEST(MetricsLog, OfALongFileLooksAtTheEndAlone) {
+  const TempDir dir;
+  const std::filesystem::path file = dir / "metrics.jsonl";
+  const auto line = [](std::int64_t step) {
+    return "{\"kind\":\"step\",\"epoch\":1,\"step\":" + std::to_string(step) + "}\n";
+  };
+  const std::string upto_3 = "no line of this program\n" + line(2) + line(3);
+  std::ofstream(file) << upto_3 << line(4) << line(5);
+  const auto inode = [&] {
+    struct stat state {};
+    EXPECT_EQ(stat(file.c_str(), &state), 0);
+    return state.st_ino;
+  };
+  const auto before = inode();
+  int checks = 0;
+  MetricsLog(file, 3, 0, [&] { ++checks; });
+  EXPECT_EQ(read_text(file), upto_3);
+  EXPECT_EQ(inode(), before) << "cut, not written again";
+  EXPECT_EQ(checks, 1);
+  MetricsLog(file, 3, 0, [&] { ++checks; });
+  EXPECT_EQ(checks, 1) << "nothing is dropped";
+  expect_error([&] { MetricsLog(file, 2, 0, [] { throw InputError("the lock is lost"); }); },
+               ExitCode::bad_input, {"the lock is lost"});
+  EXPECT_EQ(read_text(file), upto_3);
+}
+
+// Between the lines that stay.
+TEST(MetricsLog, DropsDamagedLinesBeforeTheLast) {
+  const TempDir dir;
+  const std::filesystem::path file = dir / "metrics.jsonl";
+  const std::string step = R"({"kind":"step","epoch":1,"step":6})";
+  const std::string epoch = R"({"kind":"epoch","epoch":1,"step":6})";
+  const std::string early = R"({"kind":"step","epoch":1,"step":5})";
+  std::ofstream(file) << early << "\n" << step << "\n{\"kind\":\n" << epoch << "\n{\n\n{";
+  MetricsLog(file, 6, 1);
+  EXPECT_EQ(read_text(file), early + "\n" + step + "\n" + epoch + "\n");
 }
 
 TEST(MetricsLog, FolderThatIsNotThere) {
