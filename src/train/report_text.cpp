@@ -2,8 +2,11 @@
 #include "train/report_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "base/count_text.hpp"
 #include "base/text.hpp"
@@ -82,6 +85,27 @@ std::string missing_best_text(const BestEvaluation& best) {
       "the checkpoint of the best evaluation, epoch {} with {}, is not in the run folder: best.h5 "
       "will be that of the next better one",
       best.epoch, value_text(best));
+}
+
+std::string long_checkpoint_text(const CheckpointSpec& when, std::int64_t step, double seconds,
+                                 double between) {
+  constexpr double kShort = 1;  // second
+  constexpr double kMostShare = 0.05;
+  const double share = seconds / (seconds + between);
+  if (seconds < kShort || share <= kMostShare) return "";
+  std::vector<std::string> remedies;
+  if (when.every_epochs > 0)
+    remedies.push_back(fmt::format("checkpoint.every_epochs above {}", when.every_epochs));
+  if (when.every_steps > 0)
+    remedies.push_back(fmt::format("checkpoint.every_steps above {}", when.every_steps));
+  if (when.every_seconds > 0)
+    remedies.push_back(
+        fmt::format("checkpoint.every_seconds from {:.0f} on", std::ceil(seconds / kMostShare)));
+  if (when.keep_best) remedies.push_back("checkpoint.keep_best = false");
+  return fmt::format(
+      "to write the checkpoint of step {} took {:.1f} s, in which all ranks wait: {:.0f} % of the "
+      "time since the one before (expected {:.0f} % at most: {})",
+      step, seconds, 100 * share, 100 * kMostShare, fmt::join(remedies, ", "));
 }
 
 std::string bar_text(std::int64_t epoch, std::int64_t epochs, double loss) {

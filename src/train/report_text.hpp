@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "spec/best_evaluation.hpp"
+#include "spec/recipe.hpp"
 #include "train/metrics_log.hpp"
 
 namespace quern {
@@ -31,6 +32,11 @@ std::string best_text(const BestEvaluation& best, const std::string& file);
 
 /// "the best evaluation, of epoch 3, ..."
 std::string missing_best_text(const BestEvaluation& best);
+
+/// "to write the checkpoint of step 100 took 12.3 s, ..."; "" where that is short, or a small share
+/// of these seconds and those `between` it and the one before.
+std::string long_checkpoint_text(const CheckpointSpec& when, std::int64_t step, double seconds,
+                                 double between);
 
 /// "epoch 2/10  loss 0.3971"
 std::string bar_text(std::int64_t epoch, std::int64_t epochs, double loss);

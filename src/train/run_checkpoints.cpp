@@ -61,6 +61,8 @@ void RunCheckpoints::open(const TrainingProgress& at, const BestEvaluation& best
                           const RunLock* lock, std::vector<std::filesystem::path> damaged) {
   report_ = &report;
   lock_ = lock;
+  begin_step_ = at.step;
+  since_written_.restart();
   writer_.emplace(folder_.checkpoints(), recipe_.checkpoint.keep, std::move(damaged));
   if (!recipe_.checkpoint.keep_best ||
       restore_best_checkpoint(folder_.checkpoints(), best, [this] { check_folder(); })) {
@@ -96,14 +98,28 @@ bool RunCheckpoints::is_due(const TrainingProgress& at, const BestEvaluation& be
 
 void RunCheckpoints::write(const TrainingProgress& at, const BestEvaluation& best) {
   since_last_.restart();
+  const double between = since_written_.seconds();
+  const Stopwatch writing;
   const std::unique_ptr<Snapshot> snapshot = take_snapshot();
   try {
     if (snapshot) write_file(*snapshot, at, best);
     has_written(at);
+    if (snapshot) tell_of_long_writing(at, writing.seconds(), between);
   } catch (const UnusableError& error) {
     bad_weights_ = error.what();
   }
+  since_written_.restart();
   await_ranks(comm_, transports_);
+}
+
+// Once: of the first that takes too long. Later ones take as long.
+void RunCheckpoints::tell_of_long_writing(const TrainingProgress& at, double seconds,
+                                          double between) {
+  if (has_told_of_long_writing_ || at.step == begin_step_) return;  // nothing was trained before
+  const std::string text = long_checkpoint_text(recipe_.checkpoint, at.step, seconds, between);
+  if (text.empty()) return;
+  has_told_of_long_writing_ = true;
+  log::warn(text);
 }
 
 void RunCheckpoints::finish(const TrainingProgress& at, const BestEvaluation& best) {

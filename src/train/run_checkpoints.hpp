@@ -89,6 +89,7 @@ class RunCheckpoints {
  private:
   std::unique_ptr<Snapshot> take_snapshot() const;
   void has_written(const TrainingProgress& at);
+  void tell_of_long_writing(const TrainingProgress& at, double seconds, double between);
   void write_file(Snapshot& snapshot, const TrainingProgress& at, const BestEvaluation& best);
 
   const Recipe& recipe_;
@@ -114,6 +115,9 @@ class RunCheckpoints {
   RunReport* report_ = nullptr;
   const RunLock* lock_ = nullptr;
   Stopwatch since_folder_check_;
+  Stopwatch since_written_;      // the last one, or since the run began
+  std::int64_t begin_step_ = 0;  // of this process
+  bool has_told_of_long_writing_ = false;
   std::optional<CheckpointWriter> writer_;
 };
 

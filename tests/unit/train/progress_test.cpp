@@ -27,6 +27,20 @@ TEST(DurationText, NonsenseIsZero) {
   EXPECT_EQ(duration_text(std::nan("")), "0 s");
 }
 
+TEST(LongCheckpoint, IsToldOfWhereItIsALargeShare) {
+  CheckpointSpec when{.every_epochs = 0, .every_steps = 10};
+  EXPECT_EQ(long_checkpoint_text(when, 10, 0.9, 0), "") << "short";
+  EXPECT_EQ(long_checkpoint_text(when, 10, 5, 95), "") << "5 %";
+  EXPECT_EQ(long_checkpoint_text(when, 10, 6, 94),
+            "to write the checkpoint of step 10 took 6.0 s, in which all ranks wait: 6 % of the "
+            "time since the one before (expected 5 % at most: checkpoint.every_steps above 10)");
+  when = {.every_epochs = 2, .every_seconds = 20, .keep_best = true};
+  EXPECT_NE(long_checkpoint_text(when, 7, 3, 20)
+                .find("(expected 5 % at most: checkpoint.every_epochs above 2, "
+                      "checkpoint.every_seconds from 60 on, checkpoint.keep_best = false)"),
+            std::string::npos);
+}
+
 TEST(Progress, OutsideATerminalIsQuietAtFirst) {
   testing::internal::CaptureStderr();
   Progress progress(true, 0, 10);
