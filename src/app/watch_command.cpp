@@ -35,8 +35,9 @@ TextPlot size_of_terminal() {
 
 ExitCode watch(const WatchOptions& options) {
   const bool once = options.once || isatty(STDOUT_FILENO) == 0;
+  RunLogReader reader(options.run);
   while (true) {
-    const RunLog run = read_run_log(options.run);
+    const RunLog& run = reader.read();
     const std::int64_t now = std::time(nullptr);
     const std::string text = watch_text(run, now, once ? TextPlot{} : size_of_terminal());
     if (once) {

@@ -3,11 +3,14 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
 
 #include "base/error.hpp"
 #include "config/read_recipe.hpp"
@@ -137,7 +140,7 @@ std::optional<std::int64_t> changed(const fs::path& file) {
 
 }  // namespace
 
-RunLog read_run_log(const fs::path& folder) {
+static RunLog read_all_but_metrics(const fs::path& folder) {
   const std::string name = "'" + folder.string() + "'";
   const fs::file_status status = status_of(folder);
   if (!fs::is_directory(status))
@@ -150,9 +153,6 @@ RunLog read_run_log(const fs::path& folder) {
   run.name = recipe.name;
   run.epochs = recipe.train.epochs;
   run.has_metrics = fs::exists(folder / "metrics.jsonl");
-  run.unreadable_lines = for_each_object(folder / "metrics.jsonl", [&](const JsonLine& json) {
-    run.metrics.push_back(metrics_line(json));
-  });
   for_each_object(folder / "events.jsonl",
                   [&](const JsonLine& json) { run.events.push_back(event_line(json)); });
   run.is_done = fs::exists(folder / "DONE");
@@ -161,6 +161,95 @@ RunLog read_run_log(const fs::path& folder) {
     if (time && (!run.last_change || *time > *run.last_change)) run.last_change = time;
   }
   return run;
+}
+
+RunLog read_run_log(const fs::path& folder) {
+  RunLog run = read_all_but_metrics(folder);
+  run.unreadable_lines = for_each_object(folder / "metrics.jsonl", [&](const JsonLine& json) {
+    run.metrics.push_back(metrics_line(json));
+  });
+  return run;
+}
+
+const RunLog& RunLogReader::read() {
+  RunLog run = read_all_but_metrics(folder_);
+  run.metrics = std::move(run_.metrics);
+  run.earlier = std::move(run_.earlier);
+  run_ = std::move(run);
+  read_metrics();
+  return run_;
+}
+
+void RunLogReader::read_metrics() {
+  const fs::path file = folder_ / "metrics.jsonl";
+  struct stat status {};
+  const bool exists = stat(file.c_str(), &status) == 0;
+  if (!exists || !is_same_file(status.st_ino)) {
+    inode_ = status.st_ino;
+    read_to_ = 0;
+    last_line_.clear();
+    unreadable_ = 0;
+    run_.metrics.clear();
+    run_.earlier = {};
+  }
+  if (!exists) return;
+  std::ifstream in(file);
+  if (!in) throw InputError("cannot read '" + file.string() + "'");
+  in.seekg(read_to_);
+  run_.unreadable_lines = unreadable_;
+  for (std::string text; std::getline(in, text);) {
+    const bool is_ended = !in.eof();
+    const bool is_blank = text.find_first_not_of(" \t\r") == std::string::npos;
+    const JsonLine json = JsonLine::parse(text, nullptr, false);
+    const bool is_read = is_blank || json.is_object();
+    if (!is_read) run_.unreadable_lines += 1;
+    if (!is_read && !is_ended) break;  // it may be being written
+    if (json.is_object()) run_.metrics.push_back(metrics_line(json));
+    keep_little();
+    read_to_ += static_cast<std::int64_t>(text.size()) + is_ended;
+    last_line_ = std::move(text);
+    unreadable_ = run_.unreadable_lines;
+  }
+}
+
+// A run that goes on from a checkpoint cuts lines off and writes others.
+bool RunLogReader::is_same_file(std::uint64_t inode) const {
+  if (inode != inode_) return false;
+  const auto length = static_cast<std::int64_t>(last_line_.size());
+  std::ifstream in(folder_ / "metrics.jsonl");
+  // Its end of line was perhaps not there yet.
+  for (const std::int64_t begin : {read_to_ - length - 1, read_to_ - length}) {
+    std::string line;
+    in.clear();
+    in.seekg(std::max<std::int64_t>(0, begin));
+    if (std::getline(in, line) && line == last_line_) return true;
+  }
+  return read_to_ == 0;
+}
+
+void RunLogReader::keep_little() {
+  constexpr std::size_t kLast = 1000;
+  std::vector<MetricsLine>& lines = run_.metrics;
+  if (lines.size() < 2 * kLast) return;
+  RunLog::Earlier& earlier = run_.earlier;
+  earlier.longest_gap =
+      std::max(earlier.longest_gap, longest_gap(std::span(lines).first(kLast + 1)));
+  for (MetricsLine& line : std::span(lines).first(kLast)) {
+    if (line.kind != "step")
+      earlier.epochs.push_back(std::move(line));
+    else if (line.loss)
+      earlier.losses.emplace_back(static_cast<double>(line.step), *line.loss);
+  }
+  lines.erase(lines.begin(), lines.begin() + kLast);
+}
+
+double longest_gap(std::span<const MetricsLine> lines) {
+  double gap = 0;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const double step = lines[i].time_s.value_or(0) - lines[i - 1].time_s.value_or(0);
+    if (std::isfinite(step)) gap = std::max(gap, step);
+  }
+  return gap;
 }
 
 std::int64_t epochs_before_test_data(const RunLog& run) {

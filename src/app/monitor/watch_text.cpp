@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 #include "base/count_text.hpp"
 #include "base/text.hpp"
@@ -20,9 +21,12 @@ constexpr std::int64_t kSilent = 120;  // seconds
 constexpr int kMostRanks = 8;
 
 const MetricsLine* last_of(const RunLog& run, const std::string& kind) {
-  const auto found = std::find_if(run.metrics.rbegin(), run.metrics.rend(),
-                                  [&](const MetricsLine& line) { return line.kind == kind; });
-  return found == run.metrics.rend() ? nullptr : &*found;
+  for (const auto* lines : {&run.metrics, &run.earlier.epochs}) {
+    const auto found = std::find_if(lines->rbegin(), lines->rend(),
+                                    [&](const MetricsLine& line) { return line.kind == kind; });
+    if (found != lines->rend()) return &*found;
+  }
+  return nullptr;
 }
 
 const EventLine* last_event(const RunLog& run, const std::string& event) {
@@ -50,12 +54,7 @@ std::int64_t total_steps(const RunLog& run) {
 
 /// Seconds between the last records that may be awaited: a run is silent after several of them.
 double longest_gap(const RunLog& run) {
-  double gap = 0;
-  for (std::size_t i = 1; i < run.metrics.size(); ++i) {
-    const double step = run.metrics[i].time_s.value_or(0) - run.metrics[i - 1].time_s.value_or(0);
-    if (std::isfinite(step)) gap = std::max(gap, step);
-  }
-  return gap;
+  return std::max(run.earlier.longest_gap, longest_gap(std::span(run.metrics)));
 }
 
 std::string number(const std::optional<double>& value) {
@@ -123,9 +122,10 @@ std::string figures_text(const RunLog& run) {
   if (test && test->accuracy) {
     const std::int64_t before = epochs_before_test_data(run);
     std::optional<double> best;
-    for (const MetricsLine& line : run.metrics)
-      if (line.kind == "eval" && line.accuracy && line.epoch > before)
-        best = std::max(best.value_or(0), *line.accuracy);
+    for (const auto* lines : {&run.earlier.epochs, &run.metrics})
+      for (const MetricsLine& line : *lines)
+        if (line.kind == "eval" && line.accuracy && line.epoch > before)
+          best = std::max(best.value_or(0), *line.accuracy);
     text += fmt::format("\naccuracy  test {:.2f} %", 100 * *test->accuracy);
     text += best ? fmt::format("   best {:.2f} %", 100 * *best) : " (of other test data)";
   }
@@ -243,11 +243,12 @@ std::optional<double> seconds_left(const RunLog& run) {
 }
 
 std::string watch_text(const RunLog& run, std::int64_t now, const TextPlot& size) {
-  std::vector<std::pair<double, double>> losses;
-  const bool has_steps = last_of(run, "step") != nullptr;
-  for (const MetricsLine& line : run.metrics)
-    if (line.kind == (has_steps ? "step" : "epoch") && line.loss)
-      losses.emplace_back(static_cast<double>(line.step), *line.loss);
+  std::vector<std::pair<double, double>> losses = run.earlier.losses;
+  const bool has_steps = !losses.empty() || last_of(run, "step") != nullptr;
+  for (const auto* lines : {&run.earlier.epochs, &run.metrics})
+    for (const MetricsLine& line : *lines)
+      if (line.kind == (has_steps ? "step" : "epoch") && line.loss)
+        losses.emplace_back(static_cast<double>(line.step), *line.loss);
   std::string left = speed_text(run);
   const auto seconds = seconds_left(run);
   if (seconds && !has_ended(run_state(run, now)))

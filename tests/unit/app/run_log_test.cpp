@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <string>
 
 #include "app/monitor/metrics_csv.hpp"
+#include "app/monitor/watch_text.hpp"
 #include "support/expect_error.hpp"
 #include "support/temp_dir.hpp"
 #include "unit/app/monitor_files.hpp"
@@ -32,6 +35,58 @@ TEST(RunLog, ReadsWhatARunWrote) {
   EXPECT_EQ(run.events[0].total_steps, 40);
   EXPECT_FALSE(run.is_done);
   EXPECT_EQ(run.unreadable_lines, 0);
+}
+
+// What the reader keeps must show what all lines show.
+TEST(RunLogReader, SeesWhatIsWrittenFromLookToLook) {
+  const TempDir dir;
+  const auto line = [](const std::string& kind, int step) {
+    return "{\"kind\":\"" + kind + "\",\"epoch\":" + std::to_string((step + 99) / 100) +
+           ",\"step\":" + std::to_string(step) + ",\"loss\":" + std::to_string(7.0 / step) +
+           ",\"accuracy\":" + std::to_string(step % 77 / 100.0) +
+           ",\"samples_per_s\":100,\"time_s\":" + std::to_string(step + (step > 1234 ? 500 : 0)) +
+           "}\n";
+  };
+  write_run(dir / "run");
+  const std::filesystem::path file = dir / "run/metrics.jsonl";
+  RunLogReader reader(dir / "run");
+  const auto expect_same = [&](const std::string& where) {
+    const RunLog& seen = reader.read();
+    const RunLog all = read_run_log(dir / "run");
+    EXPECT_EQ(watch_text(seen, 4000, {}), watch_text(all, 4000, {})) << where;
+    EXPECT_EQ(run_state(seen, 1000000), run_state(all, 1000000)) << where;
+    EXPECT_EQ(seen.unreadable_lines, all.unreadable_lines) << where;
+    EXPECT_LT(seen.metrics.size(), 2000u);
+  };
+  expect_same("the first lines");
+  std::string text = kMetrics;
+  for (int step = 11; step <= 5000; ++step) {
+    text += line("step", step);
+    if (step % 100 == 0) text += line("epoch", step) + line("eval", step);
+    if (step == 2500) text += "torn\n";
+    if (step % 1250 == 1) {
+      write_text(file, text + "{\"kind\":\"st");
+      expect_same(std::to_string(step));
+      EXPECT_GT(reader.read().unreadable_lines, 0);
+    }
+  }
+  write_text(file, text.substr(0, text.size() - 1));  // a whole line, but for its end
+  expect_same("without an end of line");
+  write_text(file, text);
+  expect_same("all");
+  EXPECT_GT(reader.read().earlier.losses.size(), 3000u);
+  EXPECT_GE(reader.read().earlier.longest_gap, 500);
+  write_text(file, text.substr(0, text.size() / 3) + "\n");
+  expect_same("goes on from a checkpoint");
+  std::string other = text;
+  for (std::size_t at = text.size() / 2; (at = other.find("loss\":0", at)) != std::string::npos;)
+    other[at + 6] = '9';
+  write_text(file, text);
+  expect_same("again");
+  write_text(file, other + line("step", 5001));
+  expect_same("other lines, and more of them than before");
+  std::filesystem::remove(file);
+  expect_same("none");
 }
 
 TEST(RunLog, ASummaryOfManyRanks) {
