@@ -101,7 +101,7 @@ std::string long_checkpoint_text(const CheckpointSpec& when, std::int64_t step, 
   if (when.every_seconds > 0)
     remedies.push_back(
         fmt::format("checkpoint.every_seconds from {:.0f} on", std::ceil(seconds / kMostShare)));
-  if (when.keep_best) remedies.push_back("checkpoint.keep_best = false");
+  if (when.keep_best) remedies.emplace_back("checkpoint.keep_best = false");
   return fmt::format(
       "to write the checkpoint of step {} took {:.1f} s, in which all ranks wait: {:.0f} % of the "
       "time since the one before (expected {:.0f} % at most: {})",
