@@ -3,6 +3,7 @@
 # others libquern, its headers and find_package(quern).
 include(CMakePackageConfigHelpers)
 
+quern_link_as_installed(quern)
 install(TARGETS quern RUNTIME DESTINATION ${QUERN_PROGRAM_FOLDER} COMPONENT program)
 if(QUERN_PORTABLE AND TARGET quern_launcher)
   # Not its name in the build folder: for Ninja that is the target quern.
@@ -32,6 +33,7 @@ install(FILES scripts/quern-completion.bash RENAME quern
 function(quern_install_library target)
   set(folder ${CMAKE_INSTALL_LIBDIR}/cmake/quern)
   set(made ${PROJECT_BINARY_DIR}/package/${target})
+  quern_link_as_installed(${target})
   install(TARGETS ${target} EXPORT ${target}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} ${ARGN}
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ${ARGN})

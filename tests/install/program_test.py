@@ -51,6 +51,20 @@ class ProgramTest(unittest.TestCase):
         link.symlink_to(moved / "bin/quern")
         self.assertIn(str(moved / "share/quern"), self.must(link, "info"))
 
+    def test_no_library_comes_from_the_working_directory(self):
+        """...of who starts the program: any file there would break it, or be loaded."""
+        self.must(given.cmake, "--install", given.build, "--prefix", self.folder / "prefix")
+        installed = self.folder / "prefix/bin/quern"
+        for program in (given.quern, installed):
+            said = self.must("readelf", "--dynamic", program)
+            for path in re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", said):
+                for entry in path.split(":"):
+                    self.assertRegex(entry, r"^(/|\$ORIGIN)", f"{program}: {path}")
+            for library in re.findall(r"\(NEEDED\).*\[(.*)\]", said):
+                (self.folder / library).write_text("no library")
+            self.must(program, "info")
+        self.assertIn("[$ORIGIN:$ORIGIN/../", self.must("readelf", "--dynamic", installed))
+
     def test_job_commands_on_the_path(self):
         """...of the installation and no other, through links too; one way to name them."""
         self.must(given.cmake, "--install", given.build, "--prefix", self.folder / "prefix")
