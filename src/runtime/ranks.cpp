@@ -16,9 +16,11 @@
 #include "comm/agree.hpp"
 #include "comm/launch_checks.hpp"
 #include "comm/session.hpp"
+#include "comm/transport_error.hpp"
 #include "runtime/binding.hpp"
 #include "runtime/device_choice.hpp"
 #include "runtime/devices.hpp"
+#include "runtime/one_voice.hpp"
 
 namespace quern {
 
@@ -26,45 +28,60 @@ namespace {
 
 std::string g_place;
 
-ExitCode fail_alone(Communicator& comm, const std::string& message, ExitCode code) {
+// `reason`: `message` without what differs from rank to rank of those that failed alike.
+ExitCode fail_alone(Communicator& comm, OneVoice* voice, const std::string& message,
+                    const std::string& reason, ExitCode code) {
   if (comm.size() == 1) {
     log::error(message);
-  } else {
-    log::error("rank " + std::to_string(comm.rank()) + " on " + comm.host(comm.rank()) +
-               (g_place.empty() ? "" : " (" + g_place + ")") + ": " + message);
-    comm.abort(code);
+    return code;
   }
+  const std::string whole = "rank " + std::to_string(comm.rank()) + " on " +
+                            comm.host(comm.rank()) + (g_place.empty() ? "" : " (" + g_place + ")") +
+                            ": " + message;
+  if (voice) {
+    voice->say(whole, reason);
+  } else {
+    log::error(whole);
+  }
+  comm.abort(code);
   return code;
 }
 
 // Other ranks have not heard of it, and would wait for this group. One rank of it speaks.
-ExitCode fail_in_group(Communicator& comm, const AgreedError& error) {
+ExitCode fail_in_group(Communicator& comm, OneVoice* voice, const AgreedError& error) {
   constexpr std::chrono::seconds kUntilItHasSpoken{10};
   if (error.rank() > 0) std::this_thread::sleep_for(kUntilItHasSpoken);
-  return fail_alone(comm,
-                    "in a group of " + std::to_string(error.num_ranks()) + " of the " +
-                        std::to_string(comm.size()) + " ranks: " + error.what(),
-                    error.code());
+  const std::string message = "in a group of " + std::to_string(error.num_ranks()) + " of the " +
+                              std::to_string(comm.size()) + " ranks: " + error.what();
+  return fail_alone(comm, voice, message, message, error.code());
 }
 
 // What `body` throws becomes one message.
 ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&)>& body) {
+  std::optional<OneVoice> voice;
+  const auto fail = [&](const std::string& message, ExitCode code) {
+    return fail_alone(comm, voice ? &*voice : nullptr, message, message, code);
+  };
   try {
+    voice.emplace(comm);
     check_same_program(comm);
     check_same_command(comm, words_of_this_process());
     return body(comm);
   } catch (const AgreedError& error) {
-    if (error.num_ranks() < comm.size()) return fail_in_group(comm, error);
+    if (error.num_ranks() < comm.size())
+      return fail_in_group(comm, voice ? &*voice : nullptr, error);
     if (comm.rank() == 0) log::error(error.what());
     return error.code();
+  } catch (const TransportError& error) {
+    return fail_alone(comm, voice ? &*voice : nullptr, error.what(), error.reason(), error.code());
   } catch (const Error& error) {
-    return fail_alone(comm, error.what(), error.code());
+    return fail(error.what(), error.code());
   } catch (const std::bad_alloc&) {
-    return fail_alone(comm, "out of memory", ExitCode::failure);
+    return fail("out of memory", ExitCode::failure);
   } catch (const std::exception& error) {
-    return fail_alone(comm, error.what(), ExitCode::failure);
+    return fail(error.what(), ExitCode::failure);
   } catch (...) {
-    return fail_alone(comm, "unknown exception", ExitCode::failure);
+    return fail("unknown exception", ExitCode::failure);
   }
 }
 

@@ -12,12 +12,13 @@ namespace quern {
 
 /// Starts communication and Kokkos, runs `body`, and turns exceptions into one message and an exit
 /// status on every rank: an AgreedError of all ranks is printed by rank 0; any other error is
-/// printed by the rank it happened on, or by one of the group that agreed on it, which then ends
-/// all ranks. What `body` makes of Quern's must be gone when it returns. `prepare` runs before
-/// Kokkos starts: what it refuses is refused without a device, too. An MPI or a Kokkos that the
-/// program has initialised is taken as it is and goes on afterwards; then this may be called
-/// several times. Meanwhile the threads of kernels, and this one, take denormals for zero
-/// (base/flush_denormals.hpp); OpenMP's threads keep doing so afterwards.
+/// printed by the rank it happened on, or by one of a node where several have the same, or by one
+/// of the group that agreed on it, which then ends all ranks. What `body` makes of Quern's must be
+/// gone when it returns. `prepare` runs before Kokkos starts: what it refuses is refused without a
+/// device, too. An MPI or a Kokkos that the program has initialised is taken as it is and goes on
+/// afterwards; then this may be called several times. Meanwhile the threads of kernels, and this
+/// one, take denormals for zero (base/flush_denormals.hpp); OpenMP's threads keep doing so
+/// afterwards.
 ExitCode run_on_ranks(const std::function<ExitCode(Communicator&)>& body,
                       const std::function<void(Communicator&)>& prepare = {});
 

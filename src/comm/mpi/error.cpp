@@ -5,8 +5,8 @@
 
 #include <array>
 
-#include "base/error.hpp"
 #include "base/log.hpp"
+#include "comm/transport_error.hpp"
 
 namespace quern {
 
@@ -17,8 +17,8 @@ void MpiCaller::check(int code, const char* call) const {
   if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) length = 0;
   const std::string reason =
       length > 0 ? std::string(text.data(), static_cast<std::size_t>(length)) : "unknown error";
-  throw Error(std::string(call) + " failed on rank " + std::to_string(rank) + " (" + host +
-              "): " + reason + " (code " + std::to_string(code) + ")");
+  throw TransportError(call, "rank " + std::to_string(rank) + " (" + host + ")",
+                       reason + " (code " + std::to_string(code) + ")");
 }
 
 void MpiCaller::check_quietly(int code, const char* call) const noexcept {
