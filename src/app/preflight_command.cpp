@@ -18,6 +18,7 @@
 #include "app/preflight/info.hpp"
 #include "app/preflight/launch.hpp"
 #include "app/preflight/network.hpp"
+#include "app/preflight/punctual.hpp"
 #include "app/preflight/recipe.hpp"
 #include "app/preflight/report.hpp"
 #include "base/error.hpp"
@@ -26,6 +27,7 @@
 #include "base/version.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
+#include "comm/nccl_support.hpp"
 #include "comm/node_shared.hpp"
 #include "comm/session.hpp"
 #include "io/h5_file.hpp"
@@ -124,17 +126,32 @@ RankInfo info_of_this_rank(const Communicator& comm, double clock_offset_s) {
   return info;
 }
 
-ExitCode preflight(Communicator& comm, const PreflightOptions& options) {
+// NCCL gives up by itself, and says why; with many devices it may take minutes to start.
+std::chrono::seconds time_of_nccl() {
+  constexpr std::chrono::seconds kToSayIt{30};
+  if (kHostExecution || !built_with_nccl()) return {};
+  try {
+    return std::chrono::seconds(nccl_timeout_s()) + kToSayIt;
+  } catch (const InputError&) {
+    return {};  // all ranks hear of it when they connect
+  }
+}
+
+// Until who is late has been said, those that hang in a call of the network do not end.
+constexpr std::chrono::seconds kToNameTheLate{5};
+
+ExitCode preflight(Communicator& ranks, const PreflightOptions& options) {
   if (options.recipe.empty() && !options.overrides.empty())
-    throw AgreedError(comm, "--set without a recipe", ExitCode::bad_input);
-  Deadline deadline(options.timeout_s, comm.rank() == 0);
+    throw AgreedError(ranks, "--set without a recipe", ExitCode::bad_input);
+  Deadline deadline(std::chrono::seconds(options.timeout_s), kToNameTheLate, ranks.rank() == 0);
+  Punctual comm(ranks, deadline);
   deadline.enter("reading the recipe");
   std::optional<Recipe> recipe;
   if (!options.recipe.empty()) recipe = load_recipe(comm, options.recipe, options.overrides);
   deadline.enter("the all-reduce");
   Preflight all;
   all.network = measure_network(comm);
-  deadline.enter("the all-reduce between devices");
+  deadline.enter("the all-reduce between devices", time_of_nccl());
   all.device_network = try_nccl(comm);
   deadline.enter("the comparison of clocks");
   const double offset = measure_clock_offset(comm);
@@ -148,7 +165,7 @@ ExitCode preflight(Communicator& comm, const PreflightOptions& options) {
       if (comm.node_rank() == 0) look_at_files(comm, options, *recipe, data_sets, mine);
     });
   }
-  const auto texts = all_gather_strings(comm, to_text(mine));
+  const auto texts = gather_strings(comm, to_text(mine));
   deadline.enter("looking at the run folder");
   ExitCode code = ExitCode::done;
   run_on_root(comm, [&] {

@@ -3,11 +3,13 @@
 // queries, messages and abort() is collective: all ranks call it, in the same order.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/exit_code.hpp"
 #include "comm/message.hpp"
@@ -49,6 +51,11 @@ class Communicator {
   virtual const std::string& host(int rank) const = 0;
 
   virtual void barrier() = 0;
+  /// A barrier that can tell who does not come. Empty: all are here. Otherwise, on rank 0 or, where
+  /// that is missing itself, on the last rank, those that have not come some seconds after `most`;
+  /// the other ranks stay in this call, and only abort() ends the run. A transport that knows of no
+  /// such way waits.
+  virtual std::vector<int> roll_call(std::chrono::milliseconds most);
 
   /// The bytes of `root` to everybody; equal sizes on all ranks.
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
@@ -68,6 +75,10 @@ class Communicator {
   virtual void all_gather_v(std::span<const std::byte> mine, std::span<std::byte> all,
                             std::span<const std::int64_t> counts) = 0;
 
+  /// The same for rank 0 alone; `all` may be empty on the others.
+  virtual void gather_v(std::span<const std::byte> mine, std::span<std::byte> all,
+                        std::span<const std::int64_t> counts);
+
   /// Rank d gets send[send_to[d]] and puts it to receive[receive_from[r]], r being the sender.
   /// Counts of a pair must agree; 0 sends nothing. Receive segments must not overlap.
   virtual void all_to_all_v(std::span<const float> send, std::span<const Segment> send_to,
@@ -78,7 +89,7 @@ class Communicator {
   virtual std::unique_ptr<Communicator> split(int colour) = 0;
 
   /// The ends of a message from one rank to another; not collective. The two ends agree on size and
-  /// `tag`, which tells messages of the same two ranks apart: 0 <= tag < 32767. They must end
+  /// `tag`, which tells messages of the same two ranks apart: 0 <= tag < 32766. They must end
   /// before this communicator.
   virtual std::unique_ptr<Message> make_send(std::span<const float> values, int to, int tag) = 0;
   virtual std::unique_ptr<Message> make_receive(std::span<float> values, int from, int tag) = 0;

@@ -2,8 +2,28 @@
 #include "comm/exchange.hpp"
 
 #include <cstdint>
+#include <numeric>
 
 namespace quern {
+
+namespace {
+
+std::int64_t sum_of(const std::vector<std::int64_t>& lengths) {
+  return std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+}
+
+std::vector<std::string> parts_of(const std::string& joined,
+                                  const std::vector<std::int64_t>& lengths) {
+  std::vector<std::string> texts;
+  std::size_t begin = 0;
+  for (const std::int64_t length : lengths) {
+    texts.push_back(joined.substr(begin, static_cast<std::size_t>(length)));
+    begin += static_cast<std::size_t>(length);
+  }
+  return texts;
+}
+
+}  // namespace
 
 std::string broadcast_string(Communicator& comm, std::string text, int root) {
   const auto length = broadcast_value(comm, static_cast<std::int64_t>(text.size()), root);
@@ -15,18 +35,20 @@ std::string broadcast_string(Communicator& comm, std::string text, int root) {
 std::vector<std::string> all_gather_strings(Communicator& comm, const std::string& text) {
   const std::vector<std::int64_t> lengths =
       all_gather_value(comm, static_cast<std::int64_t>(text.size()));
-  std::int64_t total = 0;
-  for (const std::int64_t length : lengths) total += length;
-  std::string joined(static_cast<std::size_t>(total), '\0');
+  std::string joined(static_cast<std::size_t>(sum_of(lengths)), '\0');
   comm.all_gather_v(std::as_bytes(std::span(text.data(), text.size())),
                     std::as_writable_bytes(std::span(joined.data(), joined.size())), lengths);
-  std::vector<std::string> texts;
-  std::size_t begin = 0;
-  for (const std::int64_t length : lengths) {
-    texts.push_back(joined.substr(begin, static_cast<std::size_t>(length)));
-    begin += static_cast<std::size_t>(length);
-  }
-  return texts;
+  return parts_of(joined, lengths);
+}
+
+std::vector<std::string> gather_strings(Communicator& comm, const std::string& text) {
+  const std::vector<std::int64_t> lengths =
+      all_gather_value(comm, static_cast<std::int64_t>(text.size()));
+  std::string joined;
+  if (comm.rank() == 0) joined.resize(static_cast<std::size_t>(sum_of(lengths)));
+  comm.gather_v(std::as_bytes(std::span(text.data(), text.size())),
+                std::as_writable_bytes(std::span(joined.data(), joined.size())), lengths);
+  return comm.rank() == 0 ? parts_of(joined, lengths) : std::vector<std::string>();
 }
 
 }  // namespace quern

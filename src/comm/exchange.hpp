@@ -32,6 +32,9 @@ std::string broadcast_string(Communicator& comm, std::string text, int root = 0)
 /// The texts of all ranks, in rank order, on all ranks.
 std::vector<std::string> all_gather_strings(Communicator& comm, const std::string& text);
 
+/// The texts of all ranks, in rank order, on rank 0; nothing on the others.
+std::vector<std::string> gather_strings(Communicator& comm, const std::string& text);
+
 /// The values of all ranks, in rank order, on all ranks.
 template <class T>
 std::vector<T> all_gather_value(Communicator& comm, const T& value) {

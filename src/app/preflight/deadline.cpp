@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/preflight/deadline.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -9,8 +10,8 @@
 
 namespace quern {
 
-Deadline::Deadline(int seconds, bool speaks)
-    : thread_([this, seconds, speaks] { watch(seconds, speaks); }) {}
+Deadline::Deadline(std::chrono::seconds time, std::chrono::seconds grace, bool speaks)
+    : usual_(time), time_(time), thread_([this, grace, speaks] { watch(grace, speaks); }) {}
 
 Deadline::~Deadline() {
   {
@@ -21,23 +22,40 @@ Deadline::~Deadline() {
   thread_.join();
 }
 
-void Deadline::enter(const char* stage) {
+void Deadline::enter(const char* stage, std::chrono::seconds at_least) {
   const std::lock_guard lock(mutex_);
   stage_ = stage;
-  begin_ = std::chrono::steady_clock::now();
+  time_ = std::max(usual_, at_least);
+  begin_ = Clock::now();
 }
 
-void Deadline::watch(int seconds, bool speaks) {
+std::chrono::milliseconds Deadline::left() const {
+  const std::lock_guard lock(mutex_);
+  const auto left = begin_ + time_ - Clock::now();
+  return std::max(std::chrono::duration_cast<std::chrono::milliseconds>(left),
+                  std::chrono::milliseconds(0));
+}
+
+std::string Deadline::text() const {
+  const std::lock_guard lock(mutex_);
+  return text_of_stage();
+}
+
+std::string Deadline::text_of_stage() const {
+  return "within " + std::to_string(time_.count()) + " s during " + std::string(stage_);
+}
+
+void Deadline::watch(std::chrono::seconds grace, bool speaks) {
   std::unique_lock lock(mutex_);
   // Rank 0 first, so that its message is not cut off by a launcher that ends everybody.
-  const auto time = std::chrono::seconds(speaks ? seconds : seconds + 1);
+  const auto more = speaks ? grace : grace + std::chrono::seconds(1);
   // Woken by the time that was, it finds a stage that began since.
-  while (std::chrono::steady_clock::now() < begin_ + time) {
-    if (changed_.wait_until(lock, begin_ + time, [this] { return over_; })) return;
+  while (Clock::now() < begin_ + time_ + more) {
+    if (changed_.wait_until(lock, begin_ + time_ + more, [this] { return over_; })) return;
   }
   if (speaks) {
-    log::error("no answer from all ranks within " + std::to_string(seconds) + " s during " +
-               std::string(stage_) + " (--timeout): a node, its network or its file system hangs");
+    log::error("no answer from all ranks " + text_of_stage() +
+               " (--timeout): a node, its network or its file system hangs");
   }
   std::_Exit(static_cast<int>(ExitCode::failure));
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <string>
 #include <thread>
 
 namespace quern {
@@ -12,24 +13,34 @@ namespace quern {
 /// collective call that other ranks never enter has no other end.
 class Deadline {
  public:
-  /// `seconds`: for each stage.
-  Deadline(int seconds, bool speaks);
+  /// `time`: for each stage. `grace`: beyond it, for others to say who is late (punctual.hpp).
+  Deadline(std::chrono::seconds time, std::chrono::seconds grace, bool speaks);
   ~Deadline();
   Deadline(const Deadline&) = delete;
   Deadline& operator=(const Deadline&) = delete;
   Deadline(Deadline&&) = delete;
   Deadline& operator=(Deadline&&) = delete;
 
-  /// What happens now, a string literal. Its time begins.
-  void enter(const char* stage);
+  /// What happens now, a string literal. Its time begins: that of each stage, or at least so much.
+  void enter(const char* stage, std::chrono::seconds at_least = {});
+
+  /// Of the time of this stage, without the grace.
+  std::chrono::milliseconds left() const;
+  /// "within 60 s during the all-reduce"
+  std::string text() const;
 
  private:
-  void watch(int seconds, bool speaks);
+  using Clock = std::chrono::steady_clock;
 
-  std::mutex mutex_;
+  void watch(std::chrono::seconds grace, bool speaks);
+  std::string text_of_stage() const;
+
+  const std::chrono::seconds usual_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   const char* stage_ = "the start";
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::chrono::seconds time_;
+  Clock::time_point begin_ = Clock::now();
   bool over_ = false;
   std::thread thread_;
 };

@@ -29,4 +29,8 @@ int num_errors(const Preflight& info);
 /// good. None where it is the launch that has to change.
 std::vector<std::string> failing_hosts(const Preflight& info);
 
+/// "preflight: failed on A,B; good on 3 other nodes": job templates read the nodes from it
+/// (jobs/lib/job/nodes.sh).
+std::string verdict_on(const std::vector<std::string>& failing, std::size_t num_others);
+
 }  // namespace quern

@@ -115,14 +115,16 @@ std::string checkpoints_of(const FileInfo& files) {
   return count_text(files.checkpoints, "checkpoint") + " of";
 }
 
-// Job templates read the nodes from it (jobs/lib/job/nodes.sh).
+std::string verdict_on(const std::vector<std::string>& failing, std::size_t num_others) {
+  return fmt::format("preflight: failed on {}; good on {}", fmt::join(failing, ","),
+                     count_text(static_cast<std::int64_t>(num_others), "other node"));
+}
+
 static std::string verdict(const Preflight& info) {
   if (num_errors(info) == 0) return "preflight: good to go";
   const auto failing = failing_hosts(info);
   if (failing.empty()) return "preflight: refused";
-  const auto others = static_cast<std::int64_t>(num_hosts(info) - failing.size());
-  return fmt::format("preflight: failed on {}; good on {}", fmt::join(failing, ","),
-                     count_text(others, "other node"));
+  return verdict_on(failing, num_hosts(info) - failing.size());
 }
 
 std::string preflight_text(const Preflight& info) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdlib>
 #include <exception>
+#include <limits>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -33,6 +34,7 @@ MpiCommunicator::MpiCommunicator(MPI_Comm parent, std::int64_t most_at_once)
   caller_.check(MPI_Comm_size(node_, &node_size_), "MPI_Comm_size");
   gathered_ = CountTable(size_);
   segments_.emplace(world_, size_, most_at_once_);
+  roll_call_.emplace(world_, rank_, size_);
 }
 
 void MpiCommunicator::gather_hosts() {
@@ -66,6 +68,10 @@ const std::string& MpiCommunicator::host(int rank) const {
 void MpiCommunicator::barrier() {
   const WaitClock::Scope waiting;
   caller_.check(MPI_Barrier(world_), "MPI_Barrier");
+}
+
+std::vector<int> MpiCommunicator::roll_call(std::chrono::milliseconds most) {
+  return roll_call_->run(caller_, most);
 }
 
 template <class T, class Call>
@@ -124,6 +130,15 @@ void MpiCommunicator::gather_long(std::span<const T> mine, std::span<T> all,
   }
 }
 
+void MpiCommunicator::tabulate(std::span<const std::int64_t> counts) {
+  int offset = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    gathered_.counts[i] = static_cast<int>(counts[i]);
+    gathered_.offsets[i] = offset;
+    offset += gathered_.counts[i];
+  }
+}
+
 template <class T>
 void MpiCommunicator::gather(std::span<const T> mine, std::span<T> all,
                              std::span<const std::int64_t> counts, MPI_Datatype type) {
@@ -131,12 +146,7 @@ void MpiCommunicator::gather(std::span<const T> mine, std::span<T> all,
   // The same decision everywhere, as all ranks have the same counts.
   if (total > most_at_once_) return gather_long(mine, all, counts);
   const WaitClock::Scope waiting;
-  int offset = 0;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    gathered_.counts[i] = static_cast<int>(counts[i]);
-    gathered_.offsets[i] = offset;
-    offset += gathered_.counts[i];
-  }
+  tabulate(counts);
   const bool in_place =
       mine.data() == all.data() + gathered_.offsets[static_cast<std::size_t>(rank())];
   caller_.check(
@@ -153,6 +163,19 @@ void MpiCommunicator::all_gather_v(std::span<const float> mine, std::span<float>
 void MpiCommunicator::all_gather_v(std::span<const std::byte> mine, std::span<std::byte> all,
                                    std::span<const std::int64_t> counts) {
   gather(mine, all, counts, MPI_BYTE);
+}
+
+void MpiCommunicator::gather_v(std::span<const std::byte> mine, std::span<std::byte> all,
+                               std::span<const std::int64_t> counts) {
+  const std::size_t room = rank_ == 0 ? all.size() : std::numeric_limits<std::size_t>::max() / 2;
+  const std::int64_t total = check_gather(mine.size(), room, counts, rank_, size_);
+  // The same decision everywhere, as all ranks have the same counts.
+  if (total > most_at_once_) return Communicator::gather_v(mine, all, counts);
+  const WaitClock::Scope waiting;
+  tabulate(counts);
+  caller_.check(MPI_Gatherv(mine.data(), static_cast<int>(mine.size()), MPI_BYTE, all.data(),
+                            gathered_.counts.data(), gathered_.offsets.data(), MPI_BYTE, 0, world_),
+                "MPI_Gatherv");
 }
 
 void MpiCommunicator::all_to_all_v(std::span<const float> send, std::span<const Segment> send_to,
@@ -175,7 +198,7 @@ std::unique_ptr<Communicator> MpiCommunicator::split(int colour) {
 
 void MpiCommunicator::check_message(int other, int tag) const {
   expect(other >= 0 && other < size_ && other != rank_, "another rank of this communicator");
-  expect(tag >= 0 && tag < kSegmentTag, "a tag below 32767");
+  expect(tag >= 0 && tag < kRollCallTag, "a tag below 32766");
 }
 
 std::unique_ptr<Message> MpiCommunicator::make_send(std::span<const float> values, int to,

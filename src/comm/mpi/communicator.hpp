@@ -11,6 +11,7 @@
 #include "comm/communicator.hpp"
 #include "comm/mpi/chunks.hpp"
 #include "comm/mpi/error.hpp"
+#include "comm/mpi/roll_call.hpp"
 #include "comm/mpi/segment_exchange.hpp"
 
 namespace quern {
@@ -36,6 +37,7 @@ class MpiCommunicator final : public Communicator {
   const std::string& host(int rank) const override;
 
   void barrier() override;
+  std::vector<int> roll_call(std::chrono::milliseconds most) override;
   void broadcast(std::span<std::byte> bytes, int root) override;
   void all_reduce_sum(std::span<float> values) override;
   void all_reduce_sum(std::span<double> values) override;
@@ -45,6 +47,8 @@ class MpiCommunicator final : public Communicator {
                     std::span<const std::int64_t> counts) override;
   void all_gather_v(std::span<const std::byte> mine, std::span<std::byte> all,
                     std::span<const std::int64_t> counts) override;
+  void gather_v(std::span<const std::byte> mine, std::span<std::byte> all,
+                std::span<const std::int64_t> counts) override;
   void all_to_all_v(std::span<const float> send, std::span<const Segment> send_to,
                     std::span<float> receive, std::span<const Segment> receive_from) override;
   std::unique_ptr<Communicator> split(int colour) override;
@@ -61,6 +65,8 @@ class MpiCommunicator final : public Communicator {
   void in_chunks(std::span<T> values, Call&& call) const;
   template <class T>
   void all_reduce(std::span<T> values, MPI_Datatype type, MPI_Op op);
+  /// How Allgatherv and Gatherv are told of `counts`.
+  void tabulate(std::span<const std::int64_t> counts);
   template <class T>
   void gather(std::span<const T> mine, std::span<T> all, std::span<const std::int64_t> counts,
               MPI_Datatype type);
@@ -78,6 +84,7 @@ class MpiCommunicator final : public Communicator {
   std::int64_t most_at_once_;
   CountTable gathered_;
   std::optional<SegmentExchange> segments_;
+  std::optional<RollCall> roll_call_;
   int exceptions_at_start_;
 };
 

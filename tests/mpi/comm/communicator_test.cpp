@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "base/error.hpp"
@@ -161,6 +164,26 @@ TEST(Communicator, RefusesBuffersThatDoNotFit) {
   EXPECT_THROW(world().all_to_all_v(floats, beyond, floats, inside), Error);
   EXPECT_THROW(world().all_to_all_v(floats, inside, floats, beyond), Error);
   EXPECT_THROW(world().all_to_all_v(floats, {}, floats, inside), Error);
+}
+
+TEST(Communicator, GathersTextsToRankZero) {
+  const auto text_of = [](int rank) {
+    return std::string(static_cast<std::size_t>(rank % 3), 'a');
+  };
+  const std::vector<std::string> texts = gather_strings(world(), text_of(world().rank()));
+  ASSERT_EQ(texts.size(), static_cast<std::size_t>(world().rank() == 0 ? world().size() : 0));
+  for (int rank = 0; rank < static_cast<int>(texts.size()); ++rank)
+    EXPECT_EQ(texts[static_cast<std::size_t>(rank)], text_of(rank));
+}
+
+// What late ranks have made others say is not taken for an answer to the next call.
+TEST(Communicator, ARollCallWaitsForLateRanks) {
+  constexpr std::chrono::seconds kPlenty{60};
+  for (int late = 0; late < world().size(); ++late) {
+    if (world().rank() == late) std::this_thread::sleep_for(std::chrono::milliseconds(800));
+    EXPECT_TRUE(world().roll_call(kPlenty).empty());
+    EXPECT_TRUE(world().roll_call(std::chrono::milliseconds(0)).empty());
+  }
 }
 
 }  // namespace

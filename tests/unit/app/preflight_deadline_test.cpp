@@ -10,6 +10,8 @@
 namespace quern {
 namespace {
 
+using namespace std::chrono_literals;
+
 void rest_ms(int milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
 }
@@ -18,7 +20,7 @@ TEST(PreflightDeadlineDeathTest, EndsTheProcessAndSaysDuringWhat) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
       {
-        Deadline deadline(1, true);
+        Deadline deadline(1s, 0s, true);
         deadline.enter("a stage");
         rest_ms(60000);
       },
@@ -30,7 +32,7 @@ TEST(PreflightDeadlineDeathTest, TheTimeOfEachStageBeginsAnew) {
   EXPECT_EXIT(
       {
         {
-          Deadline deadline(3, true);
+          Deadline deadline(3s, 0s, true);
           for (const char* stage : {"one", "two", "three", "four", "five"}) {
             deadline.enter(stage);
             rest_ms(900);
@@ -39,6 +41,16 @@ TEST(PreflightDeadlineDeathTest, TheTimeOfEachStageBeginsAnew) {
         std::exit(7);
       },
       testing::ExitedWithCode(7), "");
+}
+
+TEST(PreflightDeadline, AStageMayHaveMoreTime) {
+  Deadline deadline(2s, 0s, true);
+  deadline.enter("a long stage", 300s);
+  EXPECT_GT(deadline.left(), 200s);
+  EXPECT_EQ(deadline.text(), "within 300 s during a long stage");
+  deadline.enter("a short one", 1s);
+  EXPECT_LE(deadline.left(), 2s);
+  EXPECT_EQ(deadline.text(), "within 2 s during a short one");
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 
+#include "app/preflight/absence.hpp"
 #include "unit/app/preflight_info.hpp"
 
 namespace quern {
@@ -145,6 +147,28 @@ TEST(PreflightText, InfoSurvivesTheJourney) {
   EXPECT_EQ(there.memory_problem, "little");
   EXPECT_EQ(there.mpi, "Intel MPI");
   EXPECT_EQ(there.hdf5, "2.0.0");
+}
+
+TEST(PreflightAbsence, NamesTheRanksThatDidNotCome) {
+  const std::vector<std::string> hosts = {"a", "a", "b", "b", "c", "c"};
+  EXPECT_EQ(
+      absence_text({3}, hosts, "within 5 s during the all-reduce"),
+      "no answer from 1 of 6 ranks within 5 s during the all-reduce (--timeout): rank 3 on b; "
+      "a node, its network or its file system hangs");
+  std::vector<int> most(100);
+  std::iota(most.begin(), most.end(), 1);
+  EXPECT_THAT(absence_text(most, std::vector<std::string>(101, "a"), ""),
+              HasSubstr("rank 8 on a, and 92 more; a node"));
+}
+
+TEST(PreflightAbsence, JobTemplatesReadItsNodes) {
+  const std::vector<std::string> hosts = {"a", "a", "b", "b", "c", "c"};
+  EXPECT_EQ(absence_verdict({2, 3}, hosts), "preflight: failed on b; good on 2 other nodes");
+  EXPECT_EQ(absence_verdict({5}, {"a", "a", "a", "c", "c", "c"}),
+            "preflight: failed on c; good on 1 other node");
+  // Then the one that hears of nobody may be to blame.
+  EXPECT_EQ(absence_verdict({2, 3, 4, 5}, hosts), "");
+  EXPECT_EQ(absence_verdict({1}, {"a", "a"}), "");
 }
 
 }  // namespace
