@@ -25,6 +25,17 @@ class BroadcastTest(SubmitCase):
         alone = self.filled(str(self.folder / "alone.env"), "train", "RECIPE=mlp.toml", "RUN_DIR=run")
         self.assertIn("\nbcast=''\n", alone)
 
+    def test_many_nodes_without_it(self):
+        (self.folder / "mine.env").write_text("LIMIT=*:* 1-999 UNLIMITED\nTIME=60\nBCAST=/scratch/local\n")
+        for site, values, warned in (("generic", ["NODES=63"], 0), ("generic", ["NODES=64"], 1),
+                                     ("generic", ["NODES=64", "BCAST=/tmp"], 0), ("generic", ["NODES=64", "BCAST="], 0),
+                                     (str(self.folder / "mine.env"), ["NODES=500"], 0)):
+            with self.subTest(site=site, values=values):
+                done = self.submit(site, "train", "RECIPE=mlp.toml", f"RUN_DIR=run-{len(values)}-{warned}-{values[-1]}", *values)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(done.stderr.count("warning: no BCAST: the ranks of 64 nodes read the program"), warned)
+                self.assertEqual(done.stderr.count("BCAST"), 3 * warned, done.stderr)
+
     def test_every_job_of_a_plan_that_starts_ranks(self):
         text = self.filled("generic", "pipeline", "RECIPE=mlp.toml", "RUN_DIR=run", "IDX_DIR=.", "DATA_DIR=data",
                            "BCAST=/tmp")

@@ -204,17 +204,44 @@ class EndsTest(unittest.TestCase):
             with self.subTest(said=said, status=status, answers=answers):
                 done = self.run_script(f"""
                     SLURM_JOB_NUM_NODES=4 SLURM_JOB_NODELIST=node[1-4] quern=quern recipe=r.toml ranks=4
-                    launch=(srun) settings=()
+                    launch=(srun) settings=() preflight_timeout=77
                     has_progressed() {{ false; }}
                     scontrol() {{ printf 'node%d\n' 1 2 3 4; }}
                     timeout() {{ printf '%s\n' '{answers}'; }}
-                    run_step() {{ echo 'a try' >&3; echo '{said}' >"$2"; return {status}; }}
+                    run_step() {{ echo "a try: $*" >&3; echo '{said}' >"$2"; return {status}; }}
                     exec 3>&1
                     try_here check_launch; echo "then $? '$bad_nodes'" """)[1]
                 self.assertIn(f"then {expected} '{bad}'\n", done)
                 self.assertEqual(done.count("a try"), tries, done)
+                self.assertIn("quern preflight r.toml --run-dir ", done)
+                self.assertIn(" --ranks 4 --timeout 77\n", done)
                 self.assertIn(said, done)
                 self.assertEqual(done.count("only some nodes of this job fail"), bad != "")
+
+    def test_a_node_that_kills_a_rank_twice(self):
+        """(nodes that each start names, status) -> what the next start leaves out; a second name is of a rank that srun
+        ended with the others."""
+        line = "quern: error: rank 3 on {}{} has ended without a word (killed, or crashed): all ranks end"
+        for starts, status, bad in (((["node2"],), 137, ""), ((["node2"], ["node2"]), 137, "node2"),
+                                    ((["node2.centre.org"], ["node2.centre.org"]), 1, "node2"),
+                                    ((["node2"], ["node3"]), 137, ""), ((["node2", "node3"], ["node3", "node2"]), 137, ""),
+                                    ((["node2"], ["node3"], ["node2"]), 137, "node2"), (([], []), 137, ""),
+                                    ((["node2"], ["node2"]), 85, ""), ((["node7"], ["node7"]), 137, "")):
+            for place in "", " (stage 1 of 2)":
+                with self.subTest(starts=starts, status=status, place=place):
+                    (self.run_dir / "job" / "killed-7").unlink(missing_ok=True)
+                    log = self.run_dir / "log"
+                    log.write_text("")
+                    for names in starts:
+                        (self.run_dir / "says").write_text("\n".join(line.format(name, place) for name in names) + "\n")
+                        said = self.run_script(f"""
+                            own_log="{log}" SLURM_JOB_NODELIST=node[1-4] quern=quern recipe=r.toml settings=() changes=()
+                            resume=auto submission=one
+                            scontrol() {{ printf 'node%d\n' 1 2 3 4; }}
+                            run_step() {{ cat "$run_dir/says" >>"$own_log"; return {status}; }}
+                            train; echo "then $? '$bad_nodes'" """)[1]
+                    self.assertIn(f"then {status} '{bad}'\n", said)
+                    self.assertEqual("for the second time" in said, bad != "", said)
 
     def test_nodes_are_left_out_where_there_are_others(self):
         for before, answer, left_out in (("(null)", "true", "node2"), ("node[5-6]", "true", "node[5-6],node2"),

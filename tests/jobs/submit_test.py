@@ -48,13 +48,23 @@ class SubmitTest(SubmitCase):
         def keys(site, template):
             done = self.submit("--keys", site, template)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            return {line[:16].strip(): line[17:].split()[0] for line in done.stdout.splitlines()}
+            return {line[:17].strip(): line[18:].split()[0] for line in done.stdout.splitlines()}
         train = keys("leonardo-booster", "train")
         self.assertEqual([train[key] for key in ("RECIPE", "SET", "PARTITION", "TIME", "RANKS", "CPUS", "MEM", "REQUEUE")],
                          ["required", "repeatable", "boost_usr_prod", "12:00:00", "4", "8", "494000", "yes"])
         self.assertEqual(keys("leonardo-booster", "report")["PARTITION"], "lrd_all_serial")
         self.assertEqual(keys("frontier", "pipeline")["TIME"], "02:00:00")
         self.assertEqual(keys("generic", "sweep")["RANKS"], "1")
+
+    def test_time_of_preflight(self):
+        """It grows with the nodes, unless it is given."""
+        for values, seconds in ([], 60), (["NODES=3"], 60), (["NODES=1000", "BCAST="], 310), \
+                (["NODES=1000", "PREFLIGHT_TIMEOUT=45"], 45), (["PREFLIGHT_TIMEOUT="], 60):
+            self.assertIn(f"\npreflight_timeout={seconds}\n", self.train("generic", *values))
+        chain = self.filled("generic", "chain", "RECIPE=mlp.toml", "RUN_DIR=run", "NODES=8", "COUNT=2", "PREFLIGHT_TIMEOUT=99")
+        self.assertEqual(chain.count("\npreflight_timeout=99\n"), 2)
+        self.refuse_train("generic", ["PREFLIGHT_TIMEOUT=0"], "PREFLIGHT_TIMEOUT=0")
+        self.refuse_train("generic", ["PREFLIGHT_TIMEOUT=86401"], "at most 86400 s")
 
     def test_values(self):
         for value in ("NODES=0", "NODES=-1", "NODES=two", "TIME=soon", "TIME=0", "TIME=1:2:3:4",

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """One node of a job fails where the others do not: the run goes on without it."""
 import contextlib
+import os
 import shutil
+import signal
 
 import cluster
+import ranks
 import toy
 
 
@@ -68,6 +71,45 @@ class NodesTest(cluster.JobTest):
                 self.assertEqual(self.cluster.wait(job), ("FAILED", 2))
             self.assertIn("preflight: refused", self.log(f"none-{nodes}"))
             self.assertEqual(self.cluster.facts(job)["Restarts"], "0")
+
+    def test_a_node_whose_files_hang(self):
+        """Its first rank never comes back from reading the recipe."""
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        job = self.start("hanging", "NODES=2", "RANKS=2", "PREFLIGHT_TIMEOUT=8")
+        self.wait_for_checkpoint(job, "hanging", after=5)
+        self.assertEqual(self.cluster.facts(job)["NodeList"], "node[1-2]")
+        (recipe,) = (self.folder / "hanging" / "job").glob("*.toml")
+        self.cluster.in_nodes(["node2"], "mount", "--bind", pipe, recipe)
+        try:
+            self.cluster.run("scontrol", "requeue", job)
+            self.complete(job, "hanging")
+        finally:
+            self.cluster.show(recipe, "node2")
+        log = self.log("hanging")
+        self.assertRegex(log, r"no answer from 1 of 4 ranks within 8 s during .*: rank 2 on node2; ")
+        self.assertIn("preflight: failed on node2; good on 1 other node\n", log)
+        facts = self.cluster.facts(job)
+        self.assertEqual((facts["NodeList"], facts["ExcNodeList"], facts["Restarts"]), ("node[1,3]", "node2", "2"))
+        self.assert_done("hanging")
+
+    def test_a_node_that_kills_ranks(self):
+        job = self.start("killing", "NODES=2", "RANKS=2")
+        for starts, nodes in (1, "node[1-2]"), (2, "node[1,3]"):
+            self.cluster.wait_until(lambda: self.log("killing").count("continuing from") == starts - 1, 180,
+                                    lambda: self.log("killing"))
+            self.wait_for_checkpoint(job, "killing", after=max(self.checkpoint_steps("killing"), default=0) + 5)
+            ranks.send([pid for pid in ranks.find(self.folder / "killing")
+                        if ranks.variable(pid, "SLURM_PROCID") == "3"], signal.SIGKILL)
+            self.cluster.wait_until(lambda: self.log("killing").count("] start ") == starts + 1, 180,
+                                    lambda: self.log("killing"))
+            self.assertEqual(self.cluster.facts(job)["NodeList"], nodes)
+        self.complete(job, "killing")
+        log = self.log("killing")
+        self.assertEqual(log.count("a rank was killed on node2, for the second time\n"), 1, log)
+        facts = self.cluster.facts(job)
+        self.assertEqual((facts["ExcNodeList"], facts["Restarts"]), ("node2", "2"))
+        self.assert_done("killing")
 
     def test_retries_bound_it(self):
         with self.without(self.data, "node2"):

@@ -1,14 +1,15 @@
 # shellcheck shell=bash disable=SC2154  # the variables of the parameter block
 # SPDX-License-Identifier: Apache-2.0
 
-# Nodes of this job that fail where its others do not: the job is requeued, and its next start leaves them out.
+# Nodes of this job that fail where its others do not, or that kill ranks: the job is requeued, and its next start leaves them out.
 
 bad_nodes=""     # of this start, with commas between them
 nodes_to_omit="" # with those of earlier starts
 
 check_launch() {
   local status=0 said
-  local check=("${launch[@]}" "$quern" preflight "$recipe" "${settings[@]}" --run-dir "$run_dir" --ranks "$ranks")
+  local check=("${launch[@]}" "$quern" preflight "$recipe" "${settings[@]}" --run-dir "$run_dir" --ranks "$ranks"
+    --timeout "$preflight_timeout")
   if ! said="$(mktemp)"; then
     run_step "${check[@]}"
     return
@@ -51,6 +52,24 @@ nodes_without_program() {
   bad="$(sed -n 's/.*fails on //p' <<<"$answers" | sort -u | paste -sd,)"
   [[ $answers != *"starts on "* ]] || printf '%s\n' "$bad"
 }
+
+# How long the log of this job is. Trials side by side have none that tells their nodes.
+log_size() { [[ -f ${own_log:-} ]] && stat --dereference --format=%s "$own_log" || echo 0; }
+
+# find_killing_node SIZE: the first line of a rank that was killed, in the log beyond that size, names its node. The
+# others are killed by srun later. Once may be chance; a node that has done so twice in the life of this job is bad.
+find_killing_node() {
+  local host count=0 file="$run_dir/job/killed-$SLURM_JOB_ID"
+  [[ -f ${own_log:-} ]] || return 0
+  host="$(tail -c "+$(($1 + 1))" "$own_log" |
+    sed -n 's/.*error: rank [0-9]* on \([^ ]*\) .*has ended without a word.*/\1/p' | head -n 1)"
+  [[ -n $host ]] || return 0
+  printf '%s\n' "$host" >>"$file"
+  count="$(grep -cxF -e "$host" "$file")"
+  ((count > 1)) || return 0
+  bad_nodes="$(names_in_slurm "$host")"
+  [[ -z $bad_nodes ]] || say "a rank was killed on $host, for the $([[ $count == 2 ]] && echo second || echo "${count}th") time"
+} 2>/dev/null # where nothing can be written, bash would say so
 
 # The hosts $1 as Slurm names the nodes of this job; those that it does not know are left out.
 names_in_slurm() {

@@ -71,14 +71,16 @@ try_here() {
 }
 
 train() {
-  local status=0
+  local status=0 logged
   choose_resume
+  logged="$(log_size)"
   run_step "${launch[@]}" "$quern" train "$recipe" "${settings[@]}" "${changes[@]}" --run-dir "$run_dir" --resume "$resume" || status=$?
   # srun's exit status is 0 also when it has lost a step that did not start on all nodes.
   if ((status == 0)) && [[ ! -e $run_dir/DONE ]]; then
     say "exit status 0, but there is no $run_dir/DONE"
     status=1
   fi
+  ! is_failure "$status" || [[ -n $ended_because ]] || find_killing_node "$logged"
   return "$status"
 }
 

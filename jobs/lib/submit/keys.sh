@@ -118,6 +118,6 @@ print_keys() {
       +) default="repeatable" ;;
       *) default="${filled[$name]:-$default}" ;;
     esac
-    printf '%-16s %-12s %s\n' "$name" "$default" "${key_text[$name]}"
+    printf '%-17s %-12s %s\n' "$name" "$default" "${key_text[$name]}"
   done
 }

@@ -88,6 +88,22 @@ check_signal() {
 checkpoint, at least 120"
 }
 
+# Many nodes meet more that is slow: files that all of them open, a network that all of them join.
+choose_preflight_timeout() {
+  [[ -n ${key_type[PREFLIGHT_TIMEOUT]:-} ]] || return 0
+  : "${value[PREFLIGHT_TIMEOUT]:=$((60 + value[NODES] / 4))}"
+  ((value[PREFLIGHT_TIMEOUT] <= 86400)) ||
+    fail "PREFLIGHT_TIMEOUT=${value[PREFLIGHT_TIMEOUT]}: at most 86400 s were expected"
+}
+
+# A thousand ranks that read one program and its libraries at once are slow to start, and slow down everybody else.
+warn_of_no_copies() {
+  local -i many=64
+  [[ $place == slurm && -n ${key_type[BCAST]:-} && -z ${value[BCAST]}${dropped[BCAST]:-} ]] || return 0
+  ((value[NODES] < many)) || warn "no BCAST: the ranks of ${value[NODES]} nodes read the program from the file system where it \
+lies; BCAST=FOLDER copies it to a disk of each node first, such as /tmp (BCAST= for none)"
+}
+
 # Ranks and CPUs of a job that runs on the site's compute nodes.
 resolve_parallel() {
   local -i ranks cpus gpus="${site[GPUS_PER_NODE]}" per_node="${site[CPUS_PER_NODE]:-0}"
@@ -96,6 +112,8 @@ resolve_parallel() {
   site_default CONSTRAINT
   [[ $place != slurm ]] || site_default BCAST
   : "${value[NODES]:=1}"
+  choose_preflight_timeout
+  warn_of_no_copies
   : "${value[RANKS]:=${site[RANKS_PER_NODE]:-$((gpus > 0 ? gpus : 1))}}"
   ranks="${value[RANKS]}"
   if ((gpus > 0 && ranks > gpus)); then
