@@ -76,6 +76,51 @@ class QueueTest(SubmitCase):
         self.states(["1 N/A RUNNING 0"], [])
         self.assertIn("no longer knows how it ended", self.wait("train", "RECIPE=mlp.toml", "RUN_DIR=lost", status=1).stderr)
 
+    def test_wait_asks_less_and_less_often(self):
+        """...while nothing changes. A pause is noted here, and not made."""
+        self.program("sleep", '#!/bin/sh\necho "$1" >>"$SEEN/pauses"\n')
+        long = [["1 N/A RUNNING 0"]] * 20
+        self.states(["1 N/A PENDING 0"], ["1 N/A PENDING 0"], *long, ["1 N/A COMPLETED 0"])
+        done = self.submit("--wait", "generic", "train", "RECIPE=mlp.toml", "RUN_DIR=run")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        pauses = [int(line) for line in (self.folder / "pauses").read_text().split()]
+        self.assertEqual(len(pauses), 22)
+        self.assertEqual(pauses[:2], [5, 5])
+        running = pauses[2:]
+        self.assertEqual(running, sorted(running))
+        self.assertEqual((running[0], running[-1]), (5, 60))
+        self.assertLess(sum(running[:6]), 60)
+
+    def test_watch_asks_once_about_what_has_ended(self):
+        """Job 1 is in the accounting alone, 2 ends while others run, 4 is unknown to all."""
+        for name in "squeue", "scontrol":
+            self.program(name, (self.folder / "bin" / name).read_text().replace(
+                "\n", f'\necho "{name} $*" >>"$SEEN/calls"\n', 1))
+        self.program("sacct", '#!/bin/sh\necho "sacct $*" >>"$SEEN/calls"\n'
+                              "echo '1|COMPLETED|0:0|2026-01-01T00:00:00|00:01:00|01:00:00|node1'\n")
+        self.submitted("run", 1, 2, 3, 4)
+        self.states(["2 N/A RUNNING 0", "3 N/A RUNNING 0"], *[["2 N/A FAILED 1", "3 N/A RUNNING 0"]] * 4,
+                    ["2 N/A FAILED 1", "3 N/A COMPLETED 0"])
+        shown = self.command("status", "--watch", "--every", "1", "run").stdout.split("\n\n")
+        self.assertEqual(len(shown), 6, shown)
+        for text in shown:
+            self.assertRegex(text, r"job 1 .*COMPLETED")
+        calls = (self.folder / "calls").read_text().splitlines()
+        of = lambda *words: [call for call in calls if all(word in f"{call} " for word in words)]
+        self.assertEqual(len(of("sacct ")), 1, calls)
+        self.assertEqual([len(of("scontrol ", f" {job} ")) for job in (2, 3)], [2, 6], calls)
+        self.assertEqual([" 1,2,3,4 " in call for call in of("squeue ")], [True] + [False] * 5, calls)
+
+    def test_pauses_of_watch(self):
+        sys.path.insert(0, str(ROOT / "jobs" / "lib"))
+        from status.pause import Pause
+        pause = Pause()
+        pauses = [pause.after("running") for _ in range(15)]
+        self.assertEqual((pauses[0], pauses[-1]), (10, 60))
+        self.assertEqual(pauses, sorted(pauses))
+        self.assertEqual(pause.after("ended"), 10)
+        self.assertEqual({Pause(3).after(state) for state in "aaab"}, {3})
+
     def test_watch_while_slurm_does_not_answer(self):
         self.submitted("run", 1)
         self.states(["1 0 RUNNING 0"], [], ["1 0 RUNNING 0"], ["1 0 COMPLETED 0"])

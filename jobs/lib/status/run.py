@@ -62,6 +62,10 @@ class Run:
         """Is a job queued or running, or can nobody tell because Slurm does not answer?"""
         return bool(self.live() or self.silent and self.state != "done")
 
+    def states(self):
+        """Of all jobs; where they change, something happens."""
+        return [(task.id, task.state, task.restarts) for _, tasks in self.jobs for task in tasks]
+
     def live(self, among=RUNNING + WAITING):
         return [task for _, tasks in self.jobs for task in tasks if task.state in among]
 

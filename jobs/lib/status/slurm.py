@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 
 # A job, or a task of an array. Times are Slurm's texts; reason: why it waits, or ended.
 Task = collections.namedtuple("Task", "id array state exit reason start elapsed limit nodes restarts")
@@ -16,16 +17,31 @@ ENDED = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED"
 NO_REASON = ("", "None", "NonZeroExitCode")
 NOT_LAUNCHED = "0:53"  # the script was not started
 TIMEOUT_S = 30
+ACCOUNTING_EVERY_S = 60
+
+
+class Memory:
+    """Between the looks of one --watch: what has ended is not asked again and again of those who serve everybody."""
+
+    def __init__(self):
+        self.gone = {}  # id of a job that has ended and left the queue -> [Task]
+        self.ended = {}  # id of one that has ended and is still listed -> its lines in the queue, [Task]
+        self.asked = {}  # id -> when the accounting was asked
+
+    def is_to_ask(self, job):
+        """...the accounting, about a job that it could not tell the end of."""
+        return job not in self.asked or time.monotonic() >= self.asked[job] + ACCOUNTING_EVERY_S
 
 
 class Slurm:
     """The answers for a set of job ids. `problem` says why there are none, if so; `silent`: another look may tell."""
 
-    def __init__(self, ids):
-        self.tasks = {}  # id of a job -> [Task]
+    def __init__(self, ids, memory=None):
+        memory = memory or Memory()
+        self.tasks = {job: memory.gone[job] for job in ids if job in memory.gone}  # id of a job -> [Task]
         self.problem = None
         self.silent = False
-        ids = sorted(set(ids), key=int)
+        ids = sorted(set(ids) - set(self.tasks), key=int)
         if not ids:
             return
         if not shutil.which("squeue"):
@@ -34,10 +50,26 @@ class Slurm:
         self._ask_queue(ids)
         for job in ids:
             if job in self.tasks:
-                self._ask_controller(job)
+                self._complete(job, memory)
         missing = [job for job in ids if job not in self.tasks]
-        if missing and shutil.which("sacct"):
+        if any(memory.is_to_ask(job) for job in missing) and shutil.which("sacct"):
             self._ask_accounting(missing)
+            for job in missing:
+                memory.asked[job] = time.monotonic()
+                # A controller that did not answer may know more of it.
+                if not self.silent and has_ended(self.tasks.get(job)):
+                    memory.gone[job] = self.tasks[job]
+
+    def _complete(self, job, memory):
+        """With what squeue does not tell."""
+        listed = list(self.tasks[job])
+        before = memory.ended.get(job)
+        if before and before[0] == listed:
+            self.tasks[job] = before[1]
+            return
+        self._ask_controller(job)
+        if has_ended(listed):
+            memory.ended[job] = listed, self.tasks[job]
 
     def _ask_queue(self, ids):
         status, out, said = run("squeue", "-h", "-r", "-t", "all", "-j", ",".join(ids), "-o", QUEUE_FORMAT)
@@ -88,6 +120,10 @@ class Slurm:
             self.tasks.setdefault(array, []).append(
                 Task(task, array, state, exit_status(state, fields[2]), why_not_launched(None, fields[2]), fields[3], fields[4], fields[5],
                      fields[6] or None, starts[task] - 1))
+
+
+def has_ended(tasks):
+    return bool(tasks) and all(task.state in ENDED for task in tasks)
 
 
 def exit_status(state, code):

@@ -5,7 +5,7 @@
 declare -A state_of name_of
 declare -A tasks_of # of each job: its tasks and their states, as they were when the ended ones were noted
 declare -A end_of   # of each task that is over, ID/TASK: its exit status
-kWaitSeconds="${QUERN_WAIT_SECONDS:-5}"
+kPauses=(5 5 5 5 5 5 10 10 10 15 15 20 30 45 60) # seconds; the last one again and again
 
 is_over() {
   case "$1" in
@@ -125,8 +125,13 @@ show_progress() {
   fi
 }
 
+# rest LOOKS: after so many in a row that found nothing new. Slurm's controller serves everybody.
+rest() {
+  sleep "${QUERN_WAIT_SECONDS:-${kPauses[$1 < ${#kPauses[@]} ? $1 : -1]}}"
+}
+
 wait_for_jobs() {
-  local id name open statuses=() unanswered=0
+  local id name open states before="" looks=0 statuses=() unanswered=0
   [[ $mode == submit ]] || return 0
   for name in "${!job_id[@]}"; do name_of[${job_id[$name]}]="$name"; done
   # shellcheck disable=SC2046  # names of variables
@@ -140,10 +145,13 @@ wait_for_jobs() {
       for id in "${ids[@]}"; do is_over "${state_of[$id]}" || open=1; done
       show_progress "$(progress_text "${ids[@]}")"
       ((open == 1)) || break
+      states="$(printf '%s ' "${tasks_of[@]}")"
+      [[ $states == "$before" ]] || looks=0
+      before="$states"
     elif ((unanswered++ == 0)); then
       warn "Slurm does not answer; asking on"
     fi
-    sleep "$kWaitSeconds"
+    rest $((looks++))
   done
   [[ ! -t 1 ]] || printf '\n'
   for id in "${ids[@]}"; do
