@@ -31,12 +31,21 @@ add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-psabi>)
 set(QUERN_EXACT_ARITHMETIC
   $<$<CXX_COMPILER_ID:GNU,Clang,AppleClang>:-ffp-contract=off;-fno-math-errno;-fno-trapping-math>)
 
-# quern_exact_arithmetic(TARGET [SOURCE ...]): all of the target's sources, or these. Precompiled
-# headers were compiled without these flags.
+# quern_exact_arithmetic(TARGET [SOURCE ... [EXCEPT SOURCE ...]]): all of the target's sources, or
+# these. Precompiled headers were compiled without these flags.
 function(quern_exact_arithmetic target)
-  if(ARGN)
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${QUERN_EXACT_ARITHMETIC}"
-                                                   SKIP_PRECOMPILE_HEADERS ON)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "EXCEPT")
+  set(sources ${ARG_UNPARSED_ARGUMENTS})
+  if(sources)
+    foreach(exception IN LISTS ARG_EXCEPT)
+      if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${exception})
+        message(FATAL_ERROR "quern_exact_arithmetic(${target} ... EXCEPT ${exception}): there is no such file in "
+                            "${CMAKE_CURRENT_SOURCE_DIR}, expected a source of the target")
+      endif()
+      list(REMOVE_ITEM sources ${exception})
+    endforeach()
+    set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${QUERN_EXACT_ARITHMETIC}"
+                                                      SKIP_PRECOMPILE_HEADERS ON)
   else()
     target_compile_options(${target} PRIVATE ${QUERN_EXACT_ARITHMETIC})
     set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
