@@ -19,6 +19,7 @@
 #include "checkpoint/model_hash.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/train_attributes.hpp"
+#include "spec/words.hpp"
 
 namespace quern {
 
@@ -101,7 +102,7 @@ std::string list_line(const ListEntry& entry, const std::string& mark) {
 }
 
 std::string best_text(const BestEvaluation& best) {
-  return fmt::format("{} {:g} of epoch {}, step {}", monitor_name(best.monitor), best.value,
+  return fmt::format("{} {:g} of epoch {}, step {}", to_string(best.monitor), best.value,
                      best.epoch, best.step);
 }
 
@@ -192,7 +193,7 @@ std::string show_json(const LoadedCheckpoint& checkpoint) {
     std::visit([&](const auto& value) { json["train"][attribute.name] = value; }, attribute.value);
   }
   if (state.best.epoch > 0)
-    json["best"] = {{"monitor", monitor_name(state.best.monitor)},
+    json["best"] = {{"monitor", to_string(state.best.monitor)},
                     {"epoch", state.best.epoch},
                     {"step", state.best.step},
                     {"value", state.best.value}};

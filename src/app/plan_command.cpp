@@ -29,6 +29,7 @@
 #include "runtime/binding.hpp"
 #include "runtime/cpu_mask.hpp"
 #include "runtime/ranks.hpp"
+#include "spec/words.hpp"
 #include "strategy/recipe_grid.hpp"
 #include "tensor/types.hpp"
 
@@ -132,9 +133,9 @@ double gpu_flops(const Given& given) {
                        : precision == Precision::tf32 ? site.tf32_flops
                                                       : site.node_flops;
   if (flops > 0) return flops / site.ranks;
-  throw InputError(std::string("train.precision = ") +
-                   (precision == Precision::bf16 ? "\"bf16\"" : "\"tf32\"") + ": the GPUs of '" +
-                   given.sources.site + "' have no figures for it (expected \"fp32\")");
+  throw InputError(std::string("train.precision = \"") + to_string(precision) +
+                   "\": the GPUs of '" + given.sources.site +
+                   "' have no figures for it (expected \"fp32\")");
 }
 
 Given read_given(const PlanOptions& options, int ranks_started) {

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "spec/words.hpp"
 
 namespace quern {
 
@@ -28,16 +29,19 @@ constexpr const char* kChanges = "changes";
 constexpr const char* kStartedFrom = "started_from";
 
 Monitor monitor_of(const std::string& name) {
-  if (name == "loss") return Monitor::loss;
-  if (name == "accuracy") return Monitor::accuracy;
-  throw Error(fmt::format("{} is '{}', expected 'loss' or 'accuracy'", kBestMonitor,
-                          printable_start(name)));
+  std::vector<std::string> words;
+  for (const auto& [word, monitor] : words_of<Monitor>()) {
+    if (word == name) return monitor;
+    words.push_back("'" + word + "'");
+  }
+  throw Error(fmt::format("{} is '{}', expected {}", kBestMonitor, printable_start(name),
+                          fmt::join(words, " or ")));
 }
 
 // What was looked for is known also where no evaluation was finite yet.
 void write_best(H5File& file, const BestEvaluation& best, const std::string& data) {
   if (best.epoch == 0 && data.empty()) return;
-  file.write_string(kGroup, kBestMonitor, monitor_name(best.monitor));
+  file.write_string(kGroup, kBestMonitor, to_string(best.monitor));
   file.write_string(kGroup, kBestData, data);
   if (best.epoch == 0) {
     file.write_int64(kGroup, kBestSince, best.since);

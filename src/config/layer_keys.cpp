@@ -7,6 +7,7 @@
 #include "config/block_keys.hpp"
 #include "config/document.hpp"
 #include "config/table_keys.hpp"
+#include "spec/words.hpp"
 
 namespace quern {
 
@@ -14,23 +15,6 @@ namespace {
 
 constexpr int kMaxFeatures = 1 << 24;
 constexpr int kMaxWindow = 4096;
-
-}  // namespace
-
-std::vector<std::pair<std::string, LayerType>> layer_types() {
-  std::vector<std::pair<std::string, LayerType>> types;
-  for (const LayerType type :
-       {LayerType::linear, LayerType::conv2d, LayerType::max_pool2d, LayerType::avg_pool2d,
-        LayerType::global_avg_pool, LayerType::relu, LayerType::tanh, LayerType::sigmoid,
-        LayerType::gelu, LayerType::silu, LayerType::leaky_relu, LayerType::dropout,
-        LayerType::batch_norm, LayerType::layer_norm, LayerType::flatten, LayerType::add,
-        LayerType::custom}) {
-    types.emplace_back(to_string(type), type);
-  }
-  return types;
-}
-
-namespace {
 
 /// Names become groups in checkpoints and parts of --set paths.
 bool is_layer_name(const std::string& name) {
@@ -60,16 +44,17 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
   std::vector<Key<L>> list;
   TableKeys keys(
       list, "", [](auto& layer) -> auto& { return layer; });
-  Key<L>& type_key = keys.choice("type", &L::type, layer_types(),
+  const auto types = words_of<LayerType>();
+  Key<L>& type_key = keys.choice("type", &L::type, types,
                                  "What the layer computes; blocks have keys of their own, below");
   type_key.required();
   std::vector<std::string> words;
-  for (const auto& [word, value] : layer_types()) words.push_back(word);
+  for (const auto& [word, value] : types) words.push_back(word);
   for (const auto& [word, value] : block_types()) words.push_back(word);
   type_key.expected = list_choices(words);
-  type_key.read = [words](const toml::node& node, const ValueContext& context, L& layer) {
+  type_key.read = [words, types](const toml::node& node, const ValueContext& context, L& layer) {
     std::size_t index = 0;  // not of a block, whose keys are others
-    if (read_choice(node, context, words, index)) layer.type = layer_types()[index].second;
+    if (read_choice(node, context, words, index)) layer.type = types[index].second;
   };
   keys.string("name", &L::name,
               "Name in checkpoints and messages, unique in the network: a letter, then letters, "
@@ -78,7 +63,7 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
       .defaults_to("`fc1`, `conv1`, `bn1`, `relu1`, ... counted per type")
       .read = read_name;
   std::vector<std::string> with_one_input;
-  for (const auto& [name, type] : layer_types())
+  for (const auto& [name, type] : types)
     if (type != LayerType::add) with_one_input.push_back(name);
   Key<L>& input = keys.add("input", "string", "Name of the layer whose output it reads");
   input.only_with("type", with_one_input).defaults_to("the layer before");

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "config/key.hpp"
@@ -15,9 +14,6 @@ inline constexpr std::size_t kMaxLayerName = 64;
 
 /// All keys of a layer, in the order in which it is written.
 const std::vector<Key<LayerSpec>>& layer_keys();
-
-/// Every type with its word in recipes.
-std::vector<std::pair<std::string, LayerType>> layer_types();
 
 /// Name of the `number`-th layer (from 1) of a type whose recipe gives none: "conv1", "relu2".
 std::string default_layer_name(LayerType type, int number);

@@ -8,6 +8,7 @@
 #include "config/layer_keys.hpp"
 #include "config/table_reader.hpp"
 #include "config/value_readers.hpp"
+#include "spec/words.hpp"
 
 namespace quern {
 
@@ -204,7 +205,7 @@ class ListReader {
 }  // namespace
 
 std::vector<std::string> layer_names(const toml::array& layers) {
-  const auto types = layer_types();
+  const auto types = words_of<LayerType>();
   std::map<std::string, int> count;
   int num_blocks = 0;
   std::vector<std::string> names;

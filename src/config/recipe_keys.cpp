@@ -7,6 +7,7 @@
 #include "config/layer_keys.hpp"
 #include "config/layer_list.hpp"
 #include "config/table_keys.hpp"
+#include "spec/words.hpp"
 
 namespace quern {
 
@@ -83,14 +84,8 @@ void add_network(Keys& list) {
 void add_loss(Keys& list) {
   TableKeys keys(
       list, "loss", [](auto& recipe) -> auto& { return recipe.loss; });
-  keys.choice<LossType>(
-          "type", &LossSpec::type,
-          {{"cross_entropy", LossType::cross_entropy},
-           {"mse", LossType::mse},
-           {"l1", LossType::l1},
-           {"huber", LossType::huber},
-           {"binary_cross_entropy", LossType::binary_cross_entropy},
-           {"custom", LossType::custom}},
+  keys.choice(
+          "type", &LossSpec::type, words_of<LossType>(),
           "`cross_entropy`: of the softmax, for classes. For numbers the mean over all units, "
           "`mse`: of the squared error; `l1`: of the absolute error; `huber`: of half the squared "
           "error up to `loss.delta` and of a straight line beyond; `binary_cross_entropy`: of the "
@@ -137,13 +132,8 @@ void add_optimizer(Keys& list) {
   using O = OptimizerSpec;
   TableKeys keys(
       list, "optimizer", [](auto& recipe) -> auto& { return recipe.optimizer; });
-  keys.choice<OptimizerType>("type", &O::type,
-                             {{"sgd", OptimizerType::sgd},
-                              {"adam", OptimizerType::adam},
-                              {"adamw", OptimizerType::adamw},
-                              {"lars", OptimizerType::lars},
-                              {"lamb", OptimizerType::lamb}},
-                             "How gradients move the weights; lars and lamb are for large batches")
+  keys.choice("type", &O::type, words_of<OptimizerType>(),
+              "How gradients move the weights; lars and lamb are for large batches")
       .required();
   keys.number("lr", &O::lr, above_zero(), "Learning rate").required();
   keys.number("momentum", &O::momentum, from_zero_below_one(),
@@ -182,15 +172,8 @@ void add_schedule(Keys& list) {
   using S = ScheduleSpec;
   TableKeys keys(
       list, "optimizer.schedule", [](auto& recipe) -> auto& { return recipe.optimizer.schedule; });
-  keys.choice<ScheduleType>("type", &S::type,
-                            {{"constant", ScheduleType::constant},
-                             {"step", ScheduleType::step},
-                             {"multi_step", ScheduleType::multi_step},
-                             {"exponential", ScheduleType::exponential},
-                             {"plateau", ScheduleType::plateau},
-                             {"polynomial", ScheduleType::polynomial},
-                             {"cosine", ScheduleType::cosine}},
-                            "How the learning rate changes after the warm-up");
+  keys.choice("type", &S::type, words_of<ScheduleType>(),
+              "How the learning rate changes after the warm-up");
   keys.integer(
       "warmup_steps", &S::warmup_steps, at_least(0),
       "The rate rises linearly over this many steps: to `lr` / warmup_steps in the first, to "
@@ -239,19 +222,17 @@ void add_train(Keys& list) {
                "The training ends after so many epochs without a better evaluation of `data.test`, "
                "a multiple of `evaluate_every`; 0: after `epochs`")
       .free_to_change();
-  keys.choice<Monitor>("monitor", &T::monitor,
-                       {{"loss", Monitor::loss}, {"accuracy", Monitor::accuracy}},
-                       "Which evaluation is better, for `train.patience`, a plateau and "
-                       "`checkpoint.keep_best`: that with the lower loss, or with the higher "
-                       "accuracy")
+  keys.choice("monitor", &T::monitor, words_of<Monitor>(),
+              "Which evaluation is better, for `train.patience`, a plateau and "
+              "`checkpoint.keep_best`: that with the lower loss, or with the higher "
+              "accuracy")
       .free_to_change();
   keys.choice<Determinism>(
       "determinism", &T::determinism,
       {{"rank-invariant", Determinism::rank_invariant}, {"fast", Determinism::fast}},
       "Bit-identical for any number of ranks and threads, or plain sums");
-  keys.choice<Precision>(
-      "precision", &T::precision,
-      {{"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"bf16", Precision::bf16}},
+  keys.choice(
+      "precision", &T::precision, words_of<Precision>(),
       "What operands of products are rounded to (linear layers and convolutions); sums stay fp32. "
       "tf32 needs the tensor cores of an NVIDIA GPU, bf16 those or a CPU, where AMX or "
       "AVX512_BF16 makes it fast");

@@ -2,6 +2,7 @@
 // Declares the keys of one table, member by member.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "config/key.hpp"
 #include "config/range.hpp"
 #include "config/toml_text.hpp"
@@ -111,6 +113,7 @@ class TableKeys {
   Key<Target>& choice(const std::string& name, Enum Table::*member,
                       const std::vector<std::pair<std::string, Enum>>& choices,
                       const std::string& meaning) {
+    using Choice = std::pair<std::string, Enum>;
     std::vector<std::string> names;
     for (const auto& [word, value] : choices) names.push_back(word);
     Key<Target>& key = add(name, list_choices(names), meaning);
@@ -120,10 +123,9 @@ class TableKeys {
       if (read_choice(node, context, names, index)) get(target).*member = choices[index].second;
     };
     key.write = [member, choices, get = get_](const Target& target) {
-      for (const auto& [word, value] : choices) {
-        if (value == get(target).*member) return to_toml_text(std::string_view(word));
-      }
-      return std::string();
+      const auto choice = std::ranges::find(choices, get(target).*member, &Choice::second);
+      expect(choice != choices.end(), "a word for every value of a choice");
+      return to_toml_text(std::string_view(choice->first));
     };
     return key;
   }

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "exchange/layer_shape.hpp"
+#include "spec/words.hpp"
 
 namespace quern {
 

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/version.hpp"
 #include "exchange/layer_shape.hpp"
+#include "spec/words.hpp"
 
 namespace quern {
 

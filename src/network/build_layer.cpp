@@ -13,6 +13,7 @@
 #include "layers/linear.hpp"
 #include "layers/pool2d.hpp"
 #include "network/custom_layer.hpp"
+#include "spec/words.hpp"
 
 namespace quern {
 

@@ -9,11 +9,6 @@
 
 namespace quern {
 
-/// As in recipes: "loss".
-inline const char* monitor_name(Monitor monitor) {
-  return monitor == Monitor::loss ? "loss" : "accuracy";
-}
-
 struct BestEvaluation {
   Monitor monitor = Monitor::loss;
   std::int64_t epoch = 0;  ///< it came at the end of this one, counted from 1; 0: there is none

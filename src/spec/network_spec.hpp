@@ -98,7 +98,4 @@ struct NetworkSpec {
   friend bool operator==(const NetworkSpec&, const NetworkSpec&) = default;
 };
 
-/// The recipe's word for a layer type ("conv2d").
-const char* to_string(LayerType type);
-
 }  // namespace quern

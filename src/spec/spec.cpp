@@ -8,46 +8,6 @@
 
 namespace quern {
 
-const char* to_string(LayerType type) {
-  switch (type) {
-    case LayerType::linear:
-      return "linear";
-    case LayerType::conv2d:
-      return "conv2d";
-    case LayerType::max_pool2d:
-      return "max_pool2d";
-    case LayerType::avg_pool2d:
-      return "avg_pool2d";
-    case LayerType::global_avg_pool:
-      return "global_avg_pool";
-    case LayerType::relu:
-      return "relu";
-    case LayerType::tanh:
-      return "tanh";
-    case LayerType::sigmoid:
-      return "sigmoid";
-    case LayerType::gelu:
-      return "gelu";
-    case LayerType::silu:
-      return "silu";
-    case LayerType::leaky_relu:
-      return "leaky_relu";
-    case LayerType::dropout:
-      return "dropout";
-    case LayerType::batch_norm:
-      return "batch_norm";
-    case LayerType::layer_norm:
-      return "layer_norm";
-    case LayerType::flatten:
-      return "flatten";
-    case LayerType::add:
-      return "add";
-    case LayerType::custom:
-      return "custom";
-  }
-  return "?";
-}
-
 namespace {
 
 // Layers of images compute 16 samples side by side, however few of them a micro-block has.

@@ -11,6 +11,7 @@
 #include "base/log.hpp"
 #include "base/version.hpp"
 #include "io/pending_file.hpp"
+#include "spec/words.hpp"
 
 namespace quern {
 
@@ -51,7 +52,7 @@ void EventLog::started(const TrainingProgress& at, const TrainingStart& start) {
   line.json["version"] = version();
   line.json["git_commit"] = git_commit();
   if (!start.test_data.empty()) {
-    line.json["monitor"] = monitor_name(start.monitor);
+    line.json["monitor"] = to_string(start.monitor);
     line.json["test_data"] = start.test_data;
   }
   for (const RecipeChange& change : start.changes)

@@ -11,6 +11,7 @@
 #include "device/tensor_cores.hpp"
 #include "loss/loss.hpp"
 #include "network/cut.hpp"
+#include "spec/words.hpp"
 #include "strategy/batch_rule.hpp"
 #include "strategy/model.hpp"
 #include "strategy/recipe_grid.hpp"
@@ -46,9 +47,8 @@ void check_precision(const Recipe& recipe) {
   }
   if (precision == Precision::fp32 || kTensorCores) return;
   if (precision == Precision::bf16 && kHostExecution) return;
-  throw InputError(std::string("train.precision = ") +
-                   (precision == Precision::tf32 ? "\"tf32\"" : "\"bf16\"") +
-                   " needs the tensor cores of an NVIDIA GPU, but this quern was built for other "
+  throw InputError(std::string("train.precision = \"") + to_string(precision) +
+                   "\" needs the tensor cores of an NVIDIA GPU, but this quern was built for other "
                    "processors (expected " +
                    (kHostExecution ? "\"fp32\" or \"bf16\")" : "\"fp32\")"));
 }

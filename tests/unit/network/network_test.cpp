@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "spec/words.hpp"
 #include "support/expect_error.hpp"
 #include "unit/network/layers_alone.hpp"
 
