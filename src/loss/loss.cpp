@@ -74,13 +74,20 @@ void Loss::add_rows(const ExecSpace& exec, const LossContext& step, const Gradie
 }
 
 std::unique_ptr<Loss> make_loss(const LossSpec& spec, const Shape& prediction) {
-  if (spec.type == LossType::cross_entropy)
-    return std::make_unique<CrossEntropy>(prediction, spec.label_smoothing,
-                                          spec.class_weights.values);
-  if (spec.type == LossType::binary_cross_entropy)
-    return std::make_unique<BinaryCrossEntropy>(prediction);
-  if (spec.type == LossType::custom) return make_custom_loss(spec, prediction);
-  return std::make_unique<RegressionLoss>(spec, prediction);
+  switch (spec.type) {
+    case LossType::cross_entropy:
+      return std::make_unique<CrossEntropy>(prediction, spec.label_smoothing,
+                                            spec.class_weights.values);
+    case LossType::binary_cross_entropy:
+      return std::make_unique<BinaryCrossEntropy>(prediction);
+    case LossType::mse:
+    case LossType::l1:
+    case LossType::huber:
+      return std::make_unique<RegressionLoss>(spec, prediction);
+    case LossType::custom:
+      return make_custom_loss(spec, prediction);
+  }
+  throw Error("make_loss: no loss of such a type");
 }
 
 }  // namespace quern

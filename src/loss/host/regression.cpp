@@ -3,6 +3,7 @@
 
 #include "base/ceil_div.hpp"
 #include "linalg/host/pixels.hpp"
+#include "loss/host/regression_rows.hpp"
 #include "loss/host/regression_tiles.hpp"
 #include "tensor/chunks.hpp"
 #include "tensor/parallel_for.hpp"
@@ -144,7 +145,7 @@ struct RegressionFlat : RegressionArrays {
   /// row holds.
   void add(simd::Vector x, simd::Vector t, float* dx, float factor, float* sum) const {
     const simd::Vector e = x - t;
-    const simd::Vector slope = slopes(error, e);
+    const simd::Vector slope = error.slope(e);
     simd::store(sum, simd::load(sum) + error.cost(e, slope));
     if (!dx) return;
     simd::Vector d{};
@@ -191,19 +192,10 @@ void launch_flat(const ExecSpace& exec, const char* label, const RegressionArray
   quern::parallel_for(label, RangePolicy(exec, 0, kernel.num_items()), kernel);
 }
 
-constexpr const char* kPixelsLabel = "quern::loss::regression_pixels";
-
 template <class Error>
 void evaluate(const ExecSpace& exec, const LossContext& step, const Error& error,
               const Activation& prediction, const LossTarget& target,
               const Activation& d_prediction, const FloatView& values, bool after_relu) {
-  const bool pixels = target.pixels.extent(0) > 0;
-  if (is_in_tiles(d_prediction)) {
-    RegressionTiles<Error> tiles(error);
-    tiles.begin(step, target, d_prediction, values, after_relu);
-    tiles.read_all(exec, pixels ? kPixelsLabel : "quern::loss::regression_tiles", prediction);
-    return;
-  }
   const int units = prediction.shape.units();
   const float* const wanted = target.values.data.data();
   const RegressionArrays arrays{
@@ -214,9 +206,9 @@ void evaluate(const ExecSpace& exec, const LossContext& step, const Error& error
     quern::parallel_for("quern::loss::regression_lanes",
                         RangePolicy(exec, 0, prediction.rows / kLanes),
                         RegressionLanes<Error>{arrays, error, wanted});
-  } else if (pixels) {
+  } else if (target.pixels.extent(0) > 0) {
     const PixelTarget bytes{target.pixels.data(), step.sample_of_row.data(), units};
-    launch_flat(exec, kPixelsLabel, arrays, error, bytes, prediction);
+    launch_flat(exec, "quern::loss::regression_pixels", arrays, error, bytes, prediction);
   } else {
     launch_flat(exec, "quern::loss::regression_flat", arrays, error, ValueTarget{wanted, units},
                 prediction);
@@ -228,6 +220,10 @@ void evaluate(const ExecSpace& exec, const LossContext& step, const Error& error
 void regression(const ExecSpace& exec, const LossContext& step, const Activation& prediction,
                 const LossTarget& target, const Activation& d_prediction, const FloatView& values,
                 const RegressionOptions& options) {
+  if (is_in_tiles(d_prediction)) {
+    regression_in_tiles(exec, step, prediction, target, d_prediction, values, options);
+    return;
+  }
   with_error_function(options.loss, [&](const auto& error) {
     evaluate(exec, step, error, prediction, target, d_prediction, values, options.after_relu);
   });

@@ -8,18 +8,17 @@
 #include "loss/error_function.hpp"
 #include "loss/loss.hpp"
 
-namespace quern::host {
+namespace quern {
 
-/// slope() of sixteen errors.
-inline simd::Vector slopes(const SquaredError&, simd::Vector e) {
-  return e;
-}
-inline simd::Vector slopes(const AbsoluteError&, simd::Vector e) {
-  return simd::sign(e);
-}
-inline simd::Vector slopes(const HuberError& error, simd::Vector e) {
-  return simd::clamp(e, error.delta);
-}
+template <>
+struct ErrorOperations<simd::Vector> {
+  static simd::Vector sign(simd::Vector e) { return simd::sign(e); }
+  static simd::Vector clamp(simd::Vector e, float limit) { return simd::clamp(e, limit); }
+};
+
+}  // namespace quern
+
+namespace quern::host {
 
 /// Of the rows of a batch.
 struct RegressionRows {

@@ -2,9 +2,12 @@
 #include "loss/host/regression_tiles.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "linalg/host/operand_tiles.hpp"
 #include "linalg/host/pixels.hpp"
+#include "loss/host/regression_rows.hpp"
+#include "tensor/operand_tiles.hpp"
 #include "tensor/parallel_for.hpp"
 
 namespace quern::host {
@@ -29,6 +32,34 @@ void gather_units(const Activation& a, int row, int unit, float* to) {
 }
 
 }  // namespace
+
+// Not in the unnamed namespace: GCC 12 would then compile all that read() calls as parts of it.
+template <class Error>
+class RegressionTiles final : public RegressionReader {
+ public:
+  explicit RegressionTiles(const Error& error) : error_(error) {}
+  void begin(const LossContext& step, const LossTarget& target, const Activation& d_prediction,
+             const FloatView& values, bool after_relu) override;
+  void read(int tile, int unit, const float* rows, float* state) const override;
+
+  /// After begin(): reads a prediction that a layer has written, flat.
+  void read_all(const ExecSpace& exec, const char* label, const Activation& prediction) const;
+
+ private:
+  struct State;  // of a tile, in the caller's floats
+
+  void open_tile(int tile, float* state) const;
+  void close_tile(int tile, float* state) const;
+  /// [16 rows of the group] of the units from `unit` on, as many as are fetched at once.
+  void fetch_pixels(int row, int unit, float* wanted) const;
+  void fetch_values(int row, int unit, float* wanted) const;
+
+  Error error_;
+  RegressionRows rows_ = {};
+  OperandTiles to_;
+  const std::uint8_t* pixels_ = nullptr;  // where there are any, of all samples
+  Activation target_;                     // else of all rows
+};
 
 template <class Error>
 struct RegressionTiles<Error>::State {
@@ -121,7 +152,7 @@ void RegressionTiles<Error>::read(int tile, int unit, const float* rows, float* 
   const auto derivative = [&](int g, int u) __attribute__((always_inline)) {
     const simd::Vector x = simd::load(rows + g * kGroupFloats + u * kLanes);
     const simd::Vector e = x - simd::load(wanted + (g * kFetched + u) * kLanes);
-    const simd::Vector slope = slopes(error_, e);
+    const simd::Vector slope = error_.slope(e);
     float* const sum = state.sums + g * kGroupFloats + u * kLanes;
     simd::store(sum, simd::load(sum) + error_.cost(e, slope));
     const simd::Vector factor = simd::load(state.factor + g * kLanes);
@@ -168,9 +199,19 @@ void RegressionTiles<Error>::read_all(const ExecSpace& exec, const char* label,
   quern::parallel_for(label, RangePolicy(exec, 0, to_.num_tiles()), read_tile);
 }
 
-template class RegressionTiles<SquaredError>;
-template class RegressionTiles<AbsoluteError>;
-template class RegressionTiles<HuberError>;
+void regression_in_tiles(const ExecSpace& exec, const LossContext& step,
+                         const Activation& prediction, const LossTarget& target,
+                         const Activation& d_prediction, const FloatView& values,
+                         const RegressionOptions& options) {
+  const bool pixels = target.pixels.extent(0) > 0;
+  with_error_function(options.loss, [&](const auto& error) {
+    RegressionTiles<std::decay_t<decltype(error)>> tiles(error);
+    tiles.begin(step, target, d_prediction, values, options.after_relu);
+    tiles.read_all(exec,
+                   pixels ? "quern::loss::regression_pixels" : "quern::loss::regression_tiles",
+                   prediction);
+  });
+}
 
 std::unique_ptr<RegressionReader> make_regression_reader(const LossSpec& loss) {
   return with_error_function(loss, [](const auto& error) -> std::unique_ptr<RegressionReader> {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/error.hpp"
 #include "spec/training_spec.hpp"
 
 namespace quern::reference {
@@ -15,18 +16,38 @@ template <class T>
 T regression_cost(const LossSpec& loss, T error) {
   const T size = std::abs(error);
   const T delta = static_cast<T>(loss.delta);
-  if (loss.type == LossType::l1) return size;
-  if (loss.type != LossType::huber) return error * error;
-  return size <= delta ? error * error / 2 : delta * (size - delta / 2);
+  switch (loss.type) {
+    case LossType::mse:
+      return error * error;
+    case LossType::l1:
+      return size;
+    case LossType::huber:
+      return size <= delta ? error * error / 2 : delta * (size - delta / 2);
+    case LossType::cross_entropy:
+    case LossType::binary_cross_entropy:
+    case LossType::custom:
+      break;
+  }
+  throw Error("reference::regression_cost: expected the loss of a regression");
 }
 
 template <class T>
 T regression_slope(const LossSpec& loss, T error) {
   const T sign = static_cast<T>(error > 0) - static_cast<T>(error < 0);
-  if (loss.type == LossType::l1) return sign;
-  if (loss.type != LossType::huber) return 2 * error;
   const T delta = static_cast<T>(loss.delta);
-  return std::abs(error) <= delta ? error : delta * sign;
+  switch (loss.type) {
+    case LossType::mse:
+      return 2 * error;
+    case LossType::l1:
+      return sign;
+    case LossType::huber:
+      return std::abs(error) <= delta ? error : delta * sign;
+    case LossType::cross_entropy:
+    case LossType::binary_cross_entropy:
+    case LossType::custom:
+      break;
+  }
+  throw Error("reference::regression_slope: expected the loss of a regression");
 }
 
 template <class T>

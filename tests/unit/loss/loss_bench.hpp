@@ -10,6 +10,7 @@
 
 #include "linalg/reference/block_sum.hpp"
 #include "loss/loss.hpp"
+#include "spec/words.hpp"
 #include "support/random_values.hpp"
 #include "support/test_step.hpp"
 
@@ -29,8 +30,7 @@ inline std::vector<LossSpec> regression_losses() {
 }
 
 inline std::string name_of(const LossSpec& loss) {
-  if (loss.type == LossType::l1) return "l1";
-  return loss.type == LossType::huber ? "huber" : "mse";
+  return to_string(loss.type);
 }
 
 inline constexpr std::int64_t kSumStride = 5;

@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.hpp"
+#include "loss/error_function.hpp"
 #include "loss/reference/regression.hpp"
+#include "spec/words.hpp"
 #include "support/gradient_check.hpp"
 #include "support/random_values.hpp"
 #include "unit/loss/loss_bench.hpp"
@@ -39,6 +42,22 @@ TEST(Regression, MatchesTheReferenceOnOddSizesInAllLayouts) {
       expect_matches_reference(spec, {33, 4, 16}, {units}, Layout::nchw16n);
     }
     expect_matches_reference(spec, {17, 16, 16}, {2, 3, 5}, Layout::nchw16n);
+  }
+}
+
+TEST(Regression, TestsHaveEveryErrorFunction) {
+  for (const auto& [word, type] : words_of<LossType>()) {
+    if (type == LossType::custom) continue;
+    const LossSpec spec{.type = type};
+    const bool is_regression = dynamic_cast<RegressionLoss*>(make_loss(spec, {4}).get()) != nullptr;
+    const auto losses = test::regression_losses();
+    const bool is_tested = std::ranges::find(losses, type, &LossSpec::type) != losses.end();
+    EXPECT_EQ(is_regression, is_tested) << word;
+    if (!is_regression) {
+      EXPECT_THROW(reference::regression_cost(spec, 1.0), Error) << word;
+      EXPECT_THROW(reference::regression_slope(spec, 1.0), Error) << word;
+      EXPECT_THROW(with_error_function(spec, [](const auto&) {}), Error) << word;
+    }
   }
 }
 
