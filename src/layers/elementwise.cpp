@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/assert.hpp"
+#include "base/error.hpp"
 #include "tensor/chunks.hpp"
 
 namespace quern {
@@ -161,10 +162,12 @@ std::unique_ptr<Layer> make_elementwise(const LayerSpec& spec, const Shape& inpu
       return std::make_unique<Elementwise<Sigmoid>>(spec.name, input);
     case LayerType::silu:
       return std::make_unique<Elementwise<Silu>>(spec.name, input);
-    default:
-      expect(spec.type == LayerType::gelu, "an elementwise layer type");
+    case LayerType::gelu:
       return std::make_unique<Elementwise<Gelu>>(spec.name, input);
+    default:
+      break;
   }
+  throw Error("make_elementwise: expected an elementwise layer type");
 }
 
 }  // namespace quern

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/error.hpp"
 #include "spec/network_spec.hpp"
 
 namespace quern::reference {
@@ -24,9 +25,12 @@ T elementwise(LayerType type, T x) {
       return x / (1 + std::exp(-x));
     case LayerType::leaky_relu:
       return x < 0 ? static_cast<T>(kNegativeSlope) * x : x;
-    default:  // gelu
+    case LayerType::gelu:
       return x * (1 + std::erf(x / std::numbers::sqrt2_v<T>)) / 2;
+    default:
+      break;
   }
+  throw Error("reference::elementwise: expected an elementwise layer type");
 }
 
 template <class T>
@@ -45,11 +49,14 @@ T elementwise_derivative(LayerType type, T x) {
     }
     case LayerType::leaky_relu:
       return x < 0 ? static_cast<T>(kNegativeSlope) : 1;
-    default: {  // gelu
+    case LayerType::gelu: {
       const T density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi_v<T>);
       return (1 + std::erf(x / std::numbers::sqrt2_v<T>)) / 2 + x * density;
     }
+    default:
+      break;
   }
+  throw Error("reference::elementwise_derivative: expected an elementwise layer type");
 }
 
 }  // namespace quern::reference

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/error.hpp"
 #include "spec/training_spec.hpp"
 
 namespace quern::reference {
@@ -43,10 +44,17 @@ inline void adam(const OptimizerSpec& spec, std::int64_t step, double lr, double
 
 inline void update(const OptimizerSpec& spec, std::int64_t step, double lr, double gradient,
                    Parameter& p) {
-  if (spec.type == OptimizerType::sgd)
-    sgd(spec, step, lr, gradient, p);
-  else
-    adam(spec, step, lr, gradient, p);
+  switch (spec.type) {
+    case OptimizerType::sgd:
+      return sgd(spec, step, lr, gradient, p);
+    case OptimizerType::adam:
+    case OptimizerType::adamw:
+      return adam(spec, step, lr, gradient, p);
+    case OptimizerType::lars:
+    case OptimizerType::lamb:
+      break;  // of whole tensors: optim/reference/trusted_optimizer.hpp
+  }
+  throw Error("reference::update: expected an optimizer of single parameters");
 }
 
 }  // namespace quern::reference

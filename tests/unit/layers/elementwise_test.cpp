@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
+#include "base/error.hpp"
 #include "layers/reference/elementwise.hpp"
+#include "spec/words.hpp"
 #include "support/gradient_check.hpp"
 #include "support/random_values.hpp"
 
@@ -60,6 +64,15 @@ TEST(Elementwise, MatchesTheReferenceOnOddSizes) {
           expect_matches_reference(type, layout, rows, {units});
     for (const int rows : {16, 48})
       expect_matches_reference(type, Layout::nchw16n, rows, {3, 5, 7});
+  }
+}
+
+TEST(Elementwise, TestsHaveEveryType) {
+  for (const auto& [word, type] : words_of<LayerType>()) {
+    if (std::ranges::find(kTypes, type) != std::end(kTypes)) continue;
+    EXPECT_THROW(make_elementwise(spec_of(type), {3}), Error) << word;
+    EXPECT_THROW(reference::elementwise(type, 1.0), Error) << word;
+    EXPECT_THROW(reference::elementwise_derivative(type, 1.0), Error) << word;
   }
 }
 

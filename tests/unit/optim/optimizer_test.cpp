@@ -3,12 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
+#include "base/error.hpp"
 #include "optim/reference/optimizer.hpp"
+#include "optim/trusted_optimizer.hpp"
+#include "spec/words.hpp"
 #include "support/random_values.hpp"
 #include "support/views.hpp"
 
@@ -95,6 +99,19 @@ const Golden kGolden[] = {
      {0.578085482f, -1.92991042f, 0.109357953f, -0.394039869f}},
 };
 
+// Those of whole tensors are in trusted_optimizer_test.cpp.
+TEST(Optimizer, TestsHaveEveryType) {
+  for (const auto& [word, type] : words_of<OptimizerType>()) {
+    if (std::ranges::any_of(kGolden, [&](const Golden& g) { return g.spec.type == type; }))
+      continue;
+    const OptimizerSpec spec{.type = type, .lr = 0.1};
+    const auto optimizer = make_optimizer(spec, table_of(16));
+    EXPECT_NE(dynamic_cast<TrustedOptimizer*>(optimizer.get()), nullptr) << word;
+    reference::Parameter parameter;
+    EXPECT_THROW(reference::update(spec, 1, 0.1, 1, parameter), Error) << word;
+  }
+}
+
 TEST(Optimizer, AgreesWithPyTorch) {
   for (const Golden& golden : kGolden) {
     std::vector<float> start(kLanes);
@@ -175,6 +192,21 @@ TEST(Optimizer, CopiedStateContinuesWithTheSameBits) {
   }
 }
 
+/// What of the first average the gradient has to be, so that a tenth of it is left.
+double factor_for_a_tenth(const OptimizerSpec& spec) {
+  switch (spec.type) {
+    case OptimizerType::sgd:
+      return 0.1 - spec.momentum;
+    case OptimizerType::adam:
+    case OptimizerType::adamw:
+      return 1 - 0.9 / (1 - spec.beta1);
+    case OptimizerType::lars:
+    case OptimizerType::lamb:
+      break;
+  }
+  throw Error("expected an optimizer of kGolden");
+}
+
 TEST(Optimizer, AveragesTooSmallForANormalFloatAreZeroWithoutASign) {
   for (const Golden& golden : kGolden) {
     const OptimizerSpec& spec = golden.spec;
@@ -182,10 +214,7 @@ TEST(Optimizer, AveragesTooSmallForANormalFloatAreZeroWithoutASign) {
       Stepper run(spec, std::vector<float>(48));
       for (const OptimizerState& array : run.optimizer->state())
         Kokkos::deep_copy(array.values, array.name == "exp_avg_sq" ? FLT_MIN : start);
-      // Leaves a tenth of the average.
-      const double factor =
-          spec.type == OptimizerType::sgd ? 0.1 - spec.momentum : 1 - 0.9 / (1 - spec.beta1);
-      run.step(std::vector<float>(48, static_cast<float>(factor * start)));
+      run.step(std::vector<float>(48, static_cast<float>(factor_for_a_tenth(spec) * start)));
       for (const OptimizerState& array : run.optimizer->state())
         EXPECT_EQ(test::bits_of(test::to_vector(array.values)), std::vector<std::uint32_t>(48))
             << golden.name << " " << array.name << " " << start;
@@ -274,7 +303,7 @@ TEST(Optimizer, StateHasPyTorchsNames) {
   };
   EXPECT_EQ(names(sgd(0, false, 0)), "");
   EXPECT_EQ(names(sgd(0.9, false, 0)), "momentum_buffer ");
-  EXPECT_EQ(names(kGolden[4].spec), "exp_avg exp_avg_sq ");
+  EXPECT_EQ(names(adam(OptimizerType::adam, 0.9, 0.999, 1e-8, 0)), "exp_avg exp_avg_sq ");
 }
 
 TEST(Optimizer, AShortGradientIsRefused) {
