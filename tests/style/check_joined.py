@@ -88,7 +88,8 @@ def hidden_calls(root, paths):
         for (other, other_around), called in calls.items():
             if path != other and path.parts[1] == other.parts[1] and around == other_around:
                 for name in sorted(names & called - own.get((other, around), set())):
-                    yield f"{path}: {name} hides the header's function that {other} calls"
+                    yield (f"{path}: {name} hides the header's function that {other} calls, where they are "
+                           "compiled joined (expected a name of its own: rename it)")
 
 
 def check(root):
@@ -106,11 +107,13 @@ def check(root):
             constants.setdefault((path.parts[1], name), []).append(path)
             first = seen.setdefault((path.parts[1], around, name), path)
             if first != path:
-                offences.append(f"{path}: {name} is also in the unnamed namespace of {first}")
+                offences.append(f"{path}: {name} is also in the unnamed namespace of {first}, and files of a room are "
+                                "compiled joined (expected a name of its own: rename it)")
     for path, name in dict.fromkeys(local):
         for other in constants.get((path.parts[1], name), []):
             if other != path:
-                offences.append(f"{path}: the local {name} has the name of one in {other}")
+                offences.append(f"{path}: the local {name} has the name of one in {other}, and files of a room are "
+                                "compiled joined (expected a name of its own: rename it)")
                 break
     return offences + list(hidden_calls(root, paths))
 

@@ -12,7 +12,8 @@ SPDX = "SPDX-License-Identifier: Apache-2.0"
 HOSTS = ("deb." + "debian.org", "security." + "debian.org", "snapshot." + "debian.org",
          "archive." + "ubuntu.com", "pypi." + "org", "files." + "pythonhosted.org",
          "registry." + "npmjs.org", "conda." + "anaconda.org", "proxy." + "golang.org")
-MACHINE_PATH = re.compile(r"(?<![\w./}])/(?:work|opt/tv|root|tmp/(?:kk|scr|brief))(?:/|\b)")
+# Somebody's home. Documents say /home/you.
+MACHINE_PATH = re.compile(r"(?<![\w./}])/(?:root|(?:home|Users)/(?!you\b)\w+)(?:/|\b)")
 # A document says what is so, with commit and processor; when it was written is git's to know.
 DIARY = re.compile(r"\b(?:today|yesterday|so\s+far|at\s+hand|this\s+(?:x86-64\s+)?machine|this\s+(?:Zen|Xeon|EPYC)"
                    r"|another\s+hour|of\s+ours|for\s+the\s+moment|currently|nowadays|at\s+present|recently"
