@@ -19,7 +19,6 @@
 #include "checkpoint/model_hash.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/train_attributes.hpp"
-#include "spec/words.hpp"
 
 namespace quern {
 

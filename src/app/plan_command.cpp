@@ -29,7 +29,6 @@
 #include "runtime/binding.hpp"
 #include "runtime/cpu_mask.hpp"
 #include "runtime/ranks.hpp"
-#include "spec/words.hpp"
 #include "strategy/recipe_grid.hpp"
 #include "tensor/types.hpp"
 

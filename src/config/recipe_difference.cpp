@@ -11,11 +11,6 @@ namespace quern {
 
 namespace {
 
-// Is the rate one of the length of the run?
-bool ends_with_run(const ScheduleSpec& schedule) {
-  return schedule.type == ScheduleType::cosine || schedule.type == ScheduleType::polynomial;
-}
-
 /// What counts of a key, as text; "" when nothing does.
 std::string comparable_text(const Key<Recipe>& key, const Recipe& recipe, int global_batch) {
   if (key.path == "data.global_batch") return std::to_string(global_batch);
@@ -47,7 +42,7 @@ std::vector<LayerSpec> without_default_inputs(std::vector<LayerSpec> layers) {
 // Momentum has an array of the optimizer's state, which there is not without it.
 bool has_other_state(const Key<Recipe>& key, const Recipe& ours, const Recipe& theirs) {
   return key.path == "optimizer.momentum" &&
-         (ours.optimizer.momentum == 0) != (theirs.optimizer.momentum == 0);
+         state_names(ours.optimizer) != state_names(theirs.optimizer);
 }
 
 std::string stated(const std::string& text) {

@@ -6,9 +6,12 @@
 #include <initializer_list>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/count_text.hpp"
 #include "config/recipe_keys.hpp"
+#include "config/toml_text.hpp"
+#include "spec/words.hpp"
 
 namespace quern {
 
@@ -159,8 +162,7 @@ void check_monitor(const Checker& check) {
     check.report(key, check.text_of(key) + " needs evaluations, expected data.test");
   };
   const ScheduleSpec& schedule = recipe.optimizer.schedule;
-  const bool is_plateau = schedule.type == ScheduleType::plateau;
-  if (is_plateau && !has_test_set) need_test_set("optimizer.schedule.type");
+  if (needs_evaluations(schedule) && !has_test_set) need_test_set("optimizer.schedule.type");
   if (recipe.train.patience > 0 && !has_test_set) need_test_set("train.patience");
   if (recipe.checkpoint.keep_best && !has_test_set) need_test_set("checkpoint.keep_best");
   const auto need_multiple = [&](const char* key, int patience) {
@@ -171,14 +173,15 @@ void check_monitor(const Checker& check) {
                           "none is better");
   };
   need_multiple("train.patience", recipe.train.patience);
-  if (is_plateau) need_multiple("optimizer.schedule.patience", schedule.patience);
-  const LossType loss = recipe.loss.type;
+  if (schedule.type == ScheduleType::plateau)
+    need_multiple("optimizer.schedule.patience", schedule.patience);
   if (check.are_sound({"loss.type"}) && recipe.train.monitor == Monitor::accuracy &&
-      loss != LossType::cross_entropy && loss != LossType::binary_cross_entropy &&
-      loss != LossType::custom) {
-    check.report("train.monitor",
-                 "\"accuracy\" needs a loss that has one (cross_entropy, binary_cross_entropy), "
-                 "expected \"loss\"");
+      !may_have_accuracy(recipe.loss.type)) {
+    std::vector<std::string> fit;
+    for (const auto& [word, type] : words_of<LossType>())
+      if (type != LossType::custom && may_have_accuracy(type)) fit.push_back(word);
+    check.report("train.monitor", "\"accuracy\" needs a loss that has one (" + join(fit, ", ") +
+                                      "), expected \"loss\"");
   }
 }
 

@@ -6,7 +6,6 @@
 
 #include "base/error.hpp"
 #include "exchange/layer_shape.hpp"
-#include "spec/words.hpp"
 
 namespace quern {
 

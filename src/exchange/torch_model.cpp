@@ -11,7 +11,6 @@
 #include "base/error.hpp"
 #include "base/version.hpp"
 #include "exchange/layer_shape.hpp"
-#include "spec/words.hpp"
 
 namespace quern {
 

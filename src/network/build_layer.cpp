@@ -13,7 +13,6 @@
 #include "layers/linear.hpp"
 #include "layers/pool2d.hpp"
 #include "network/custom_layer.hpp"
-#include "spec/words.hpp"
 
 namespace quern {
 

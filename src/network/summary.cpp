@@ -8,7 +8,6 @@
 #include "network/buffer_plan.hpp"
 #include "network/build_layer.hpp"
 #include "network/network.hpp"
-#include "spec/words.hpp"
 
 namespace quern {
 

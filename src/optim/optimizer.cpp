@@ -32,26 +32,21 @@ void update_piece(const ExecSpace& exec, const ParameterUpdate& update, std::int
   }
 }
 
-std::vector<std::string> state_names(const OptimizerSpec& spec) {
-  switch (spec.type) {
-    case OptimizerType::sgd:
-    case OptimizerType::lars:
-      if (spec.momentum == 0) return {};
-      return {"momentum_buffer"};
-    case OptimizerType::adam:
-    case OptimizerType::adamw:
-    case OptimizerType::lamb:
-      break;
-  }
-  return {"exp_avg", "exp_avg_sq"};
-}
-
 int num_state_arrays(const OptimizerSpec& spec) {
   return static_cast<int>(state_names(spec).size());
 }
 
 int num_scratch_arrays(const OptimizerSpec& spec) {
-  return spec.type == OptimizerType::lamb ? 1 : 0;
+  switch (spec.type) {
+    case OptimizerType::sgd:
+    case OptimizerType::adam:
+    case OptimizerType::adamw:
+    case OptimizerType::lars:
+      return 0;
+    case OptimizerType::lamb:
+      break;
+  }
+  return 1;
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, const ParameterTable& table,

@@ -20,7 +20,7 @@ namespace quern {
 
 /// One array of optimizer state; the name is PyTorch's.
 struct OptimizerState {
-  std::string name;  ///< "momentum_buffer", "exp_avg" or "exp_avg_sq"
+  std::string name;  ///< one of state_names()
   /// A float for each of the optimizer's part of the trained block; of all of the trained block
   /// where OptimizerPart::allocate_whole made it.
   FloatView values;
@@ -98,9 +98,7 @@ class Optimizer {
 void update_piece(const ExecSpace& exec, const ParameterUpdate& update, std::int64_t begin,
                   std::int64_t end, const ConstFloatView& gradient);
 
-/// Names of the arrays that state() of such an optimizer holds.
-std::vector<std::string> state_names(const OptimizerSpec& spec);
-/// How many these are.
+/// How many arrays state() of such an optimizer holds (state_names()).
 int num_state_arrays(const OptimizerSpec& spec);
 /// Arrays that such an optimizer has besides these, which no checkpoint holds.
 int num_scratch_arrays(const OptimizerSpec& spec);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "base/shape.hpp"
@@ -30,11 +29,22 @@ enum class LayerType {
   custom,  ///< of a C++ program (network/custom_layer.hpp)
 };
 
+/// The recipe's word for a layer type ("conv2d").
+const char* to_string(LayerType type);
+
 /// Over what batch normalisation takes mean and variance while training.
 enum class Statistics {
   global,   ///< the global batch, whatever the number of ranks
   block,    ///< each micro-block by itself
   running,  ///< the running averages, which stay as they begin
+};
+
+/// Where the recipe states something. The same thing in another line is the same.
+struct RecipeLine {
+  int number = 0;  ///< from 1; 0: nowhere
+  RecipeLine& operator=(int line) { return number = line, *this; }
+  operator int() const { return number; }
+  friend bool operator==(const RecipeLine&, const RecipeLine&) { return true; }
 };
 
 struct LayerSpec {
@@ -60,18 +70,8 @@ struct LayerSpec {
   Statistics statistics = Statistics::global;  ///< batch_norm
   std::string kind = {};                       ///< custom: the name it was registered under
   bool trainable = true;  ///< layers with parameters, but custom: false: they stay as they are
-  int recipe_line = 0;    ///< where the recipe states it, 0 when it does not
-
-  /// The same layer, wherever it is stated.
-  friend bool operator==(const LayerSpec& a, const LayerSpec& b) {
-    const auto values = [](const LayerSpec& layer) {
-      return std::tie(layer.type, layer.name, layer.inputs, layer.features, layer.channels,
-                      layer.kernel, layer.stride, layer.padding, layer.bias, layer.size,
-                      layer.probability, layer.negative_slope, layer.momentum, layer.eps,
-                      layer.statistics, layer.kind, layer.trainable);
-    };
-    return values(a) == values(b);
-  }
+  RecipeLine recipe_line = {};
+  friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
 
 enum class InitType {

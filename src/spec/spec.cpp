@@ -23,10 +23,22 @@ bool computes_images(const NetworkSpec& network) {
       case LayerType::batch_norm:
       case LayerType::layer_norm:
         return !is_flat;
-      default:
-        is_flat = is_flat || layer.type == LayerType::flatten;
+      case LayerType::flatten:
+        is_flat = true;
         return false;
+      case LayerType::linear:
+      case LayerType::relu:
+      case LayerType::tanh:
+      case LayerType::sigmoid:
+      case LayerType::gelu:
+      case LayerType::silu:
+      case LayerType::leaky_relu:
+      case LayerType::dropout:
+      case LayerType::add:
+      case LayerType::custom:
+        break;
     }
+    return false;
   });
 }
 

@@ -17,6 +17,12 @@ enum class LossType {
   custom,  ///< of a C++ program (loss/custom_loss.hpp)
 };
 
+/// The recipe's word.
+const char* to_string(LossType type);
+
+/// May such a loss have answers that are right or wrong? One of a program says by itself.
+bool may_have_accuracy(LossType loss);
+
 enum class ClassWeightsType {
   none,
   balanced,  ///< by how many training samples each class has; `given` once that is known
@@ -40,6 +46,9 @@ struct LossSpec {
 };
 
 enum class OptimizerType { sgd, adam, adamw, lars, lamb };
+/// The recipe's word.
+const char* to_string(OptimizerType type);
+
 /// What weight decay applies to.
 enum class DecayScope {
   all,      ///< every parameter, as PyTorch's optimizers do by default
@@ -47,6 +56,8 @@ enum class DecayScope {
 };
 
 enum class ScheduleType { constant, step, multi_step, exponential, plateau, polynomial, cosine };
+/// The recipe's word.
+const char* to_string(ScheduleType type);
 
 inline constexpr int kMaxMilestones = 16;
 
@@ -64,6 +75,11 @@ struct ScheduleSpec {
   friend bool operator==(const ScheduleSpec&, const ScheduleSpec&) = default;
 };
 
+/// Is the rate one of the length of the run, which then cannot change?
+bool ends_with_run(const ScheduleSpec& schedule);
+/// Does the rate depend on how good the evaluations are?
+bool needs_evaluations(const ScheduleSpec& schedule);
+
 struct OptimizerSpec {
   OptimizerType type = OptimizerType::sgd;
   double lr = 0;
@@ -80,6 +96,9 @@ struct OptimizerSpec {
   friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
 };
 
+/// PyTorch's names of the arrays that such an optimizer has for each parameter.
+std::vector<std::string> state_names(const OptimizerSpec& optimizer);
+
 enum class Determinism {
   rank_invariant,  ///< the same bits for any number of ranks and threads
   fast,            ///< plain sums and MPI's own all-reduce
@@ -91,6 +110,9 @@ enum class Precision {
   tf32,  ///< 10 bits of mantissa, by the tensor cores of a GPU
   bf16,  ///< 7 bits of mantissa, by those or by a CPU
 };
+
+/// The recipe's word.
+const char* to_string(Precision precision);
 
 /// The order in which products of bf16 are added on a CPU (linalg/host/bf16_tiles.hpp).
 enum class Bf16Sums {
@@ -109,6 +131,8 @@ enum class Monitor {
   loss,      ///< a lower loss
   accuracy,  ///< more right answers
 };
+/// The recipe's word.
+const char* to_string(Monitor monitor);
 
 struct TrainSpec {
   int epochs = 1;

@@ -12,15 +12,8 @@
 
 namespace quern {
 
-// Null for what is no value.
-const char* to_string(LayerType type);
-const char* to_string(LossType type);
-const char* to_string(OptimizerType type);
-const char* to_string(ScheduleType type);
-const char* to_string(Precision precision);
-const char* to_string(Monitor monitor);
-
-/// Every value with its word, in the order in which the values are declared.
+/// Every value with its word, in the order in which the values are declared. Its to_string() is
+/// null for what is no value.
 template <class Enum>
 std::vector<std::pair<std::string, Enum>> words_of() {
   std::vector<std::pair<std::string, Enum>> words;

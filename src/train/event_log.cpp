@@ -11,7 +11,6 @@
 #include "base/log.hpp"
 #include "base/version.hpp"
 #include "io/pending_file.hpp"
-#include "spec/words.hpp"
 
 namespace quern {
 

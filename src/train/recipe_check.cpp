@@ -11,7 +11,6 @@
 #include "device/tensor_cores.hpp"
 #include "loss/loss.hpp"
 #include "network/cut.hpp"
-#include "spec/words.hpp"
 #include "strategy/batch_rule.hpp"
 #include "strategy/model.hpp"
 #include "strategy/recipe_grid.hpp"

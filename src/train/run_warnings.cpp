@@ -8,7 +8,6 @@
 #include "linalg/host/bf16_tiles.hpp"
 #include "optim/schedule.hpp"
 #include "parallel/batch_partition.hpp"
-#include "spec/words.hpp"
 #include "strategy/recipe_kernels.hpp"
 
 namespace quern {

@@ -253,7 +253,7 @@ std::optional<AgreedError> Trainer::evaluate() {
   if (best_.is_beaten_by(value)) best_ = {best_.monitor, progress_.epoch, progress_.step, value};
   // It decides what all ranks do: one that saw another last bit would wait for ever.
   if (recipe_.checkpoint.keep_best || recipe_.train.patience > 0 ||
-      recipe_.optimizer.schedule.type == ScheduleType::plateau)
+      needs_evaluations(recipe_.optimizer.schedule))
     best_ = broadcast_value(comm_, best_);
   report_.evaluation(progress_, result);
   return std::nullopt;

@@ -216,7 +216,7 @@ void TrainingRun::Parts::check() const {
   model_.check_samples(samples_, training_data_name(recipe_.data));
   if (test_) model_.check_samples(*test_, test_data_name(recipe_.data));
   if (!test_ && (recipe_.train.patience > 0 || recipe_.checkpoint.keep_best ||
-                 recipe_.optimizer.schedule.type == ScheduleType::plateau))
+                 needs_evaluations(recipe_.optimizer.schedule)))
     throw InputError(
         "train.patience, checkpoint.keep_best and a schedule of type \"plateau\" need evaluations, "
         "and the program brings no test samples (expected RunOptions::test, or none of these "

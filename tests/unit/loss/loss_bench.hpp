@@ -10,7 +10,6 @@
 
 #include "linalg/reference/block_sum.hpp"
 #include "loss/loss.hpp"
-#include "spec/words.hpp"
 #include "support/random_values.hpp"
 #include "support/test_step.hpp"
 

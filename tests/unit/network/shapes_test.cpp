@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Networks whose layers do not fit together.
 #include "network/network.hpp"
-#include "spec/words.hpp"
 #include "support/expect_error.hpp"
 #include "support/layer_specs.hpp"
 
