@@ -83,6 +83,7 @@ Evaluation Evaluator::run(const ExecSpace& exec,
       model_.compute_loss(exec, step, samples_, sums, 0);
       if (after_piece) after_piece(piece.plan);
       if (model_.has_own_squared_error()) {
+        model_.restore_error_units(exec, samples_);
         model_.compute_squared_error(exec, step, samples_, sums, Loss::kColumns);
       }
       if (batch.num_pieces() > 1) merge_sums(exec, reducer_->partial_sums(), num_sums_, piece.sums);

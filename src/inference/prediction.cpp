@@ -190,7 +190,7 @@ void predict(const ProcessGrid& grid, Model& model, const Samples& samples, int 
     model.load_batch(exec, plan, samples, sampling, scalars);
     model.forward(exec, step, samples);
     model.restore_units(exec, samples);
-    end_batch(exec, scalars, plan.samples());
+    advance_position(exec, scalars, plan.samples());
     model.wait(exec);
     const std::span<const float> all = outputs.collect(exec, plan);
     // A short batch by itself takes less time: it counts where there is no other.

@@ -41,8 +41,10 @@ Network::Network(const NetworkSpec& spec, const NetworkSetup& setup)
 
 Network::Network(Graph graph, const NetworkSetup& setup)
     : graph_(with_output_layout(std::move(graph), setup.output_layout)),
-      fusion_(decide_fusion(graph_, {setup.loss_applies_relu, setup.loss_writes_tiles,
-                                     setup.loss_overwrites_output, setup.loss_reads_tiles})) {
+      fusion_(decide_fusion(graph_, {.applies_relu = setup.loss_applies_relu,
+                                     .writes_tiles = setup.loss_writes_tiles,
+                                     .overwrites_output = setup.loss_overwrites_output,
+                                     .reads_tiles = setup.loss_reads_tiles})) {
   if (setup.recompute) fusion_.segments = cut_into_segments(graph_, fusion_);
   for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
     const NodeFusion& decision = fusion_.nodes[i];

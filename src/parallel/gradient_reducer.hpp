@@ -18,8 +18,8 @@
 
 namespace quern {
 
-/// Everything about one shape of batch that can be worked out before the loop: a full batch and the
-/// short last one have a plan each.
+/// The number of a reducer's plan, which is all about one shape of batch that can be worked out
+/// before the loop: a full batch and the short last one have a plan each.
 enum class ReductionPlan : int {};
 
 struct ReducedGradient {

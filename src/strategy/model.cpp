@@ -173,12 +173,16 @@ void Model::restore_units(const ExecSpace& exec, const Samples& samples, int bat
   loader_.restore_units(exec, samples, in_flight(batch));
 }
 
+void Model::restore_error_units(const ExecSpace& exec, const Samples& samples) const {
+  if (!place_.is_last()) return;
+  loss_->put_predictions(exec, activations().output());
+  loader_.restore_error_units(exec, samples, in_flight(0));
+}
+
 void Model::compute_squared_error(const ExecSpace& exec, const StepContext& step,
                                   const Samples& samples, const GradientSums& sums,
                                   std::int64_t offset) const {
   if (!place_.is_last()) return;
-  loss_->put_predictions(exec, activations().output());
-  loader_.restore_error_units(exec, samples, in_flight(0));
   const Loss& loss = squared_error_ ? *squared_error_ : *loss_;
   loss.compute(exec, loss_context(step, samples, 0), activations().output(),
                loader_.target_of(samples, in_flight(0)), {}, sums, offset);

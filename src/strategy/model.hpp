@@ -124,9 +124,10 @@ class Model {
   /// as they are. Losses are in these units from then on; nothing can follow in backward.
   void restore_units(const ExecSpace& exec, const Samples& samples, int batch = 0) const;
 
-  /// The mean squared error in evaluation, where compares_targets(), as compute_loss() adds the
-  /// loss, of what is divided by error_unit(). Does what restore_units() does, in that unit.
-  /// Nothing but on the last stage.
+  /// The same where compares_targets(), in units of error_unit().
+  void restore_error_units(const ExecSpace& exec, const Samples& samples) const;
+  /// After it, the mean squared error, as compute_loss() adds the loss. Nothing but on the last
+  /// stage.
   void compute_squared_error(const ExecSpace& exec, const StepContext& step, const Samples& samples,
                              const GradientSums& sums, std::int64_t offset) const;
 

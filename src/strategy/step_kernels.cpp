@@ -79,9 +79,9 @@ void add_batch_loss(const ExecSpace& exec, const ConstFloatView& sums,
       KOKKOS_LAMBDA() { metric_sums().loss_sum += double{sums(Loss::kLoss)}; });
 }
 
-void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples) {
+void advance_position(const ExecSpace& exec, const StepScalarsView& scalars, int samples) {
   run_single_item(
-      exec, "quern::strategy::end_batch", KOKKOS_LAMBDA() {
+      exec, "quern::strategy::advance_position", KOKKOS_LAMBDA() {
         scalars().step += 1;
         scalars().cursor += samples;
       });

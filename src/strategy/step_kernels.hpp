@@ -42,8 +42,8 @@ void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int sample
 void add_batch_loss(const ExecSpace& exec, const ConstFloatView& sums,
                     const MetricSumsView& metric_sums);
 
-/// Moves step and cursor on past a batch.
-void end_batch(const ExecSpace& exec, const StepScalarsView& scalars, int samples);
+/// Moves step and cursor on past a batch, and counts nothing.
+void advance_position(const ExecSpace& exec, const StepScalarsView& scalars, int samples);
 
 /// Overwrites seed, step, epoch, cursor and plateaus from the host, and allows updates; waits.
 void set_position(const StepScalarsView& scalars, std::uint64_t seed,
