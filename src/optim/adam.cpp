@@ -39,7 +39,7 @@ struct Constants {
 
 // One piece of the block that is decayed alike. The members are values, so that what p, m and v
 // point to cannot change them, and nothing is loaded for each vector.
-struct Piece {
+struct AdamPiece {
   float* p;
   float* m;
   float* v;
@@ -48,7 +48,7 @@ struct Piece {
   Constants constants;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end, float decay) const {
-    const Piece s = *this;
+    const AdamPiece s = *this;
     const Constants c = constants;
     const float kept = decay != 0 ? s.step.decay : 1.0f;
     const float l2 = c.decoupled ? 0.0f : decay;
@@ -66,26 +66,25 @@ struct Piece {
   }
 };
 
-Constants constants_of(const AdamSettings& settings) {
-  return {static_cast<float>(1 - settings.beta1), static_cast<float>(settings.beta2),
-          static_cast<float>(1 - settings.beta2), settings.eps, settings.decoupled};
+/// Of a whole part, its step to come.
+AdamPiece piece_of(const AdamSettings& settings, float* parameters, const FloatView& exp_avg,
+                   const FloatView& exp_avg_sq, const float* gradient) {
+  return {parameters,
+          exp_avg.data(),
+          exp_avg_sq.data(),
+          gradient,
+          {},
+          {static_cast<float>(1 - settings.beta1), static_cast<float>(settings.beta2),
+           static_cast<float>(1 - settings.beta2), settings.eps, settings.decoupled}};
 }
 
 void update_block(const ExecSpace& exec, const ScalarView<AdamFactors>& factors,
-                  const AdamSettings& settings, const WeightDecay& decay,
-                  const FloatView& parameters, const ConstFloatView& gradient,
-                  const FloatView& exp_avg, const FloatView& exp_avg_sq) {
-  float* p = parameters.data();
-  float* m = exp_avg.data();
-  float* v = exp_avg_sq.data();
-  const float* g = gradient.data();
-  const Constants constants = constants_of(settings);
+                  const WeightDecay& decay, std::int64_t count, const AdamPiece& whole) {
   for_each_chunk(
-      exec, "quern::optim::adam", parameters.extent(0),
-      KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
-        const AdamFactors step = factors();
-        if (!step.apply_updates) return;
-        decay.for_each_piece(begin, end, Piece{p, m, v, g, step, constants});
+      exec, "quern::optim::adam", count, KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
+        AdamPiece piece = whole;
+        piece.step = factors();
+        if (piece.step.apply_updates) decay.for_each_piece(begin, end, piece);
       });
 }
 
@@ -108,31 +107,22 @@ void Adam::update(const ExecSpace& exec, const StepScalarsView& scalars,
   expect(gradient.extent(0) >= parameters.extent(0), "a gradient for every parameter");
   expect(exp_avg_.extent(0) == own_part(parameters).extent(0), "state shaped like the parameters");
   compute_factors(exec, scalars, settings_, weight_decay_.strength, factors_);
-  update_block(exec, factors_, settings_, weight_decay_, own_part(parameters), own_part(gradient),
-               exp_avg_, exp_avg_sq_);
+  const FloatView own = own_part(parameters);
+  update_block(exec, factors_, weight_decay_, own.extent(0),
+               piece_of(settings_, own.data(), exp_avg_, exp_avg_sq_, own_part(gradient).data()));
 }
 
-ParameterUpdate Adam::begin_update(const ExecSpace& exec, const StepScalarsView& scalars,
-                                   const FloatView& parameters) {
-  if (!kHostExecution) return {};
+bool Adam::begin_pieces(const ExecSpace& exec, const StepScalarsView& scalars) {
   compute_factors(exec, scalars, settings_, weight_decay_.strength, factors_);
-  parameters_ = own_part(parameters).data();
-  return {this, update_pieces, parameters.data()};
+  return true;
 }
 
-void Adam::update_pieces(const void* optimizer, std::int64_t begin, std::int64_t end,
-                         const float* gradient) {
-  const auto& adam = *static_cast<const Adam*>(optimizer);
-  const AdamFactors step = adam.factors_();
-  if (!step.apply_updates) return;
-  const std::int64_t first = adam.place_in_part(begin);
-  const Piece piece{adam.parameters_,
-                    adam.exp_avg_.data(),
-                    adam.exp_avg_sq_.data(),
-                    gradient - first,
-                    step,
-                    constants_of(adam.settings_)};
-  adam.weight_decay_.for_each_piece(first, first + (end - begin), piece);
+void Adam::update_pieces(std::int64_t begin, std::int64_t end, const float* gradient) const {
+  const std::int64_t first = place_in_part(begin);
+  AdamPiece piece =
+      piece_of(settings_, piece_parameters(), exp_avg_, exp_avg_sq_, gradient - first);
+  piece.step = factors_();
+  if (piece.step.apply_updates) weight_decay_.for_each_piece(first, first + (end - begin), piece);
 }
 
 }  // namespace quern

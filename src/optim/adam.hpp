@@ -33,19 +33,16 @@ class Adam final : public Optimizer {
   Adam(const OptimizerSpec& spec, const ParameterTable& table, const OptimizerPart& part = {});
   void update(const ExecSpace& exec, const StepScalarsView& scalars, const FloatView& parameters,
               const ConstFloatView& gradient) override;
-  ParameterUpdate begin_update(const ExecSpace& exec, const StepScalarsView& scalars,
-                               const FloatView& parameters) override;
+  void update_pieces(std::int64_t begin, std::int64_t end, const float* gradient) const override;
 
  private:
-  static void update_pieces(const void* adam, std::int64_t begin, std::int64_t end,
-                            const float* gradient);
+  bool begin_pieces(const ExecSpace& exec, const StepScalarsView& scalars) override;
 
   AdamSettings settings_;
   WeightDecay weight_decay_;
   ScalarView<AdamFactors> factors_;
   FloatView exp_avg_;
   FloatView exp_avg_sq_;
-  float* parameters_ = nullptr;  // of begin_update(), this optimizer's part
 };
 
 }  // namespace quern

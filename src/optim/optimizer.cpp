@@ -2,6 +2,7 @@
 #include "optim/optimizer.hpp"
 
 #include "base/assert.hpp"
+#include "base/error.hpp"
 #include "optim/adam.hpp"
 #include "optim/lamb.hpp"
 #include "optim/lars.hpp"
@@ -21,13 +22,25 @@ FloatView Optimizer::add_state(const std::string& name, std::int64_t block_size)
   return state_.back().values;
 }
 
+ParameterUpdate Optimizer::begin_update(const ExecSpace& exec, const StepScalarsView& scalars,
+                                        const FloatView& parameters) {
+  if (!kHostExecution || !begin_pieces(exec, scalars)) return {};
+  piece_parameters_ = own_part(parameters).data();
+  return {this, parameters.data()};
+}
+
+void Optimizer::update_pieces(std::int64_t /*begin*/, std::int64_t /*end*/,
+                              const float* /*gradient*/) const {
+  throw Error("Optimizer::update_pieces: this optimizer updates whole blocks");
+}
+
 void update_piece(const ExecSpace& exec, const ParameterUpdate& update, std::int64_t begin,
                   std::int64_t end, const ConstFloatView& gradient) {
   if constexpr (kHostExecution) {
     const float* g = gradient.data() + begin;
     for_each_chunk(exec, "quern::optim::update_piece", end - begin,
                    [=](std::int64_t first, std::int64_t last) {
-                     update.run(update.optimizer, begin + first, begin + last, g + first);
+                     update.updater->update_pieces(begin + first, begin + last, g + first);
                    });
   }
 }

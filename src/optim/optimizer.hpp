@@ -41,7 +41,7 @@ struct OptimizerPart {
   std::shared_ptr<const TrustRatios> ratios = {};
 };
 
-class Optimizer {
+class Optimizer : public ParameterUpdater {
  public:
   virtual ~Optimizer() = default;
   explicit Optimizer(OptimizerPart part) : part_(std::move(part)) {}
@@ -64,16 +64,22 @@ class Optimizer {
   /// The same step, on a CPU, piece by piece: valid until the step's end, and after it for nothing.
   /// Pieces are of this optimizer's part, and get the bits of update(). None where an optimizer is
   /// not fit for it.
-  virtual ParameterUpdate begin_update(const ExecSpace& /*exec*/,
-                                       const StepScalarsView& /*scalars*/,
-                                       const FloatView& /*parameters*/) {
-    return {};
-  }
+  ParameterUpdate begin_update(const ExecSpace& exec, const StepScalarsView& scalars,
+                               const FloatView& parameters);
+  /// A piece of it. Of an optimizer that begin_pieces().
+  void update_pieces(std::int64_t begin, std::int64_t end, const float* gradient) const override;
 
   /// What a checkpoint has to hold besides the parameters; empty for plain SGD.
   const std::vector<OptimizerState>& state() const { return state_; }
 
  protected:
+  /// Makes ready for update_pieces(), on a CPU. False: the optimizer is not fit for it.
+  virtual bool begin_pieces(const ExecSpace& /*exec*/, const StepScalarsView& /*scalars*/) {
+    return false;
+  }
+  /// What update_pieces() updates: this part of the parameters.
+  float* piece_parameters() const { return piece_parameters_; }
+
   /// Adds a zero-filled array to the state; returns this optimizer's part of it.
   FloatView add_state(const std::string& name, std::int64_t block_size);
 
@@ -92,6 +98,7 @@ class Optimizer {
  private:
   OptimizerPart part_;
   std::vector<OptimizerState> state_;
+  float* piece_parameters_ = nullptr;  // of begin_update()
 };
 
 /// Updates the parameters [begin, end) from `gradient`, of the whole block.

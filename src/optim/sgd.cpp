@@ -63,30 +63,25 @@ void Sgd::update(const ExecSpace& exec, const StepScalarsView& scalars, const Fl
   }
 }
 
-ParameterUpdate Sgd::begin_update(const ExecSpace& /*exec*/, const StepScalarsView& scalars,
-                                  const FloatView& parameters) {
-  if (!kHostExecution) return {};
-  parameters_ = own_part(parameters).data();
+bool Sgd::begin_pieces(const ExecSpace& /*exec*/, const StepScalarsView& scalars) {
   scalars_ = scalars;
-  return {this, update_pieces, parameters.data()};
+  return true;
 }
 
-void Sgd::update_pieces(const void* optimizer, std::int64_t begin, std::int64_t end,
-                        const float* gradient) {
-  const auto& sgd = *static_cast<const Sgd*>(optimizer);
-  const StepScalars& step = sgd.scalars_();
+void Sgd::update_pieces(std::int64_t begin, std::int64_t end, const float* gradient) const {
+  const StepScalars& step = scalars_();
   if (!step.apply_updates) return;
-  const std::int64_t first = sgd.place_in_part(begin);
+  const std::int64_t first = place_in_part(begin);
   const std::int64_t last = first + (end - begin);
+  float* p = piece_parameters();
   const float* g = gradient - first;
-  if (sgd.momentum_ == 0) {
-    sgd.weight_decay_.for_each_piece(
-        first, last, PlainSgd{sgd.parameters_, g, step.gradient_scale, step.learning_rate});
+  if (momentum_ == 0) {
+    weight_decay_.for_each_piece(first, last,
+                                 PlainSgd{p, g, step.gradient_scale, step.learning_rate});
   } else {
-    sgd.weight_decay_.for_each_piece(
-        first, last,
-        SgdWithMomentum{sgd.parameters_, sgd.momentum_buffer_.data(), g, step.gradient_scale,
-                        step.learning_rate, sgd.momentum_, sgd.nesterov_});
+    weight_decay_.for_each_piece(first, last,
+                                 SgdWithMomentum{p, momentum_buffer_.data(), g, step.gradient_scale,
+                                                 step.learning_rate, momentum_, nesterov_});
   }
 }
 

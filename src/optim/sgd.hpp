@@ -14,20 +14,16 @@ class Sgd final : public Optimizer {
   Sgd(const OptimizerSpec& spec, const ParameterTable& table, const OptimizerPart& part = {});
   void update(const ExecSpace& exec, const StepScalarsView& scalars, const FloatView& parameters,
               const ConstFloatView& gradient) override;
-  ParameterUpdate begin_update(const ExecSpace& exec, const StepScalarsView& scalars,
-                               const FloatView& parameters) override;
+  void update_pieces(std::int64_t begin, std::int64_t end, const float* gradient) const override;
 
  private:
-  static void update_pieces(const void* sgd, std::int64_t begin, std::int64_t end,
-                            const float* gradient);
+  bool begin_pieces(const ExecSpace& exec, const StepScalarsView& scalars) override;
 
   float momentum_;
   WeightDecay weight_decay_;
   bool nesterov_;
   FloatView momentum_buffer_;  ///< empty without momentum
-  // Of begin_update().
-  float* parameters_ = nullptr;  ///< this optimizer's part
-  StepScalarsView scalars_;
+  StepScalarsView scalars_;    ///< of begin_pieces()
 };
 
 }  // namespace quern

@@ -7,18 +7,25 @@
 
 namespace quern {
 
-/// What a kernel calls with the whole gradient of neighbouring parameters, on a CPU. A function of
-/// its own for each optimizer, because those who call it do not know of them.
-struct ParameterUpdate {
-  const void* optimizer = nullptr;
+/// What a kernel calls with the whole gradient of neighbouring parameters, on a CPU: those who call
+/// it do not know of optimizers.
+class ParameterUpdater {
+ public:
   /// Updates the parameters [begin, end) of the block, `begin` a multiple of kLanes, from
   /// gradient[0 .. end - begin). Threads call it for different parameters at once.
-  void (*run)(const void* optimizer, std::int64_t begin, std::int64_t end,
-              const float* gradient) = nullptr;
+  virtual void update_pieces(std::int64_t begin, std::int64_t end, const float* gradient) const = 0;
+
+ protected:
+  ~ParameterUpdater() = default;
+};
+
+/// The update of one step.
+struct ParameterUpdate {
+  const ParameterUpdater* updater = nullptr;
   /// The block, for a kernel that asks for the lines it will update.
   const float* parameters = nullptr;
 
-  explicit operator bool() const { return run != nullptr; }
+  explicit operator bool() const { return updater != nullptr; }
 };
 
 }  // namespace quern

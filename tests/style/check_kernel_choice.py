@@ -35,8 +35,6 @@ ALLOWED = {
         "tensor/team.hpp": "how many threads a team has",
         "linalg/device/tensor_tile.hpp": "how many threads a warp has",
         "optim/optimizer.cpp": "kernels that call a function of the host by its address",
-        "optim/adam.cpp": "the same",
-        "optim/sgd.cpp": "the same",
         "optim/flush_denormal.hpp": "who makes zeros of denormals",
     },
     NAMES: {

@@ -316,11 +316,11 @@ struct ParameterGradients {
     for (int j = 0; j < 2 && out + j * kTileRows < shape.out; ++j) {
       const int o = out + j * kTileRows;
       if (is_bias) {
-        update.run(update.optimizer, shape.bias + o, shape.bias + o + kLanes, c + j * kTileFloats);
+        update.updater->update_pieces(shape.bias + o, shape.bias + o + kLanes, c + j * kTileFloats);
         continue;
       }
       const std::int64_t begin = place(in, o);
-      update.run(update.optimizer, begin, begin + floats(in, kPair), c + 2 * j * kTileFloats);
+      update.updater->update_pieces(begin, begin + floats(in, kPair), c + 2 * j * kTileFloats);
     }
     if (!is_bias) pack_block(shape, parameters, in, out, forward, backward);
   }

@@ -50,7 +50,7 @@ void sum_and_update(const TreeSumPlan& plan, const float* received, std::int64_t
     }
     if (end - at >= kParametersAhead + kPiece)
       prefetch_parameters(parameters + at + kParametersAhead);
-    update.run(update.optimizer, begin + at, begin + last, sum);
+    update.updater->update_pieces(begin + at, begin + last, sum);
   }
 }
 

@@ -181,14 +181,14 @@ TEST_F(SharedMemoryReducers, LetEachRankUpdateItsPart) {
 }
 
 // What reduce_and_update() hands over, into an array that the ranks share.
-struct Scaled {
+struct Scaled final : ParameterUpdater {
   FloatView block;
   float factor = 0;
 
-  static void run(const void* self, std::int64_t begin, std::int64_t end, const float* gradient) {
-    const auto& scaled = *static_cast<const Scaled*>(self);
-    for (std::int64_t i = begin; i < end; ++i)
-      scaled.block(i) = gradient[i - begin] * scaled.factor;
+  explicit Scaled(const FloatView& to) : block(to) {}
+
+  void update_pieces(std::int64_t begin, std::int64_t end, const float* gradient) const override {
+    for (std::int64_t i = begin; i < end; ++i) block(i) = gradient[i - begin] * factor;
   }
 };
 
@@ -204,7 +204,7 @@ TEST_F(SharedMemoryReducers, HandTheGradientToTheUpdate) {
       reducer.allocate();
       const StateBlock block = StateMemory(world(), reducer).allocate("test::block", num_gradient);
       const auto expected = reference::tree_sum(leaf_gradients(num_floats, 0, 13));
-      Scaled scaled{block.view};
+      Scaled scaled(block.view);
       for (int round = 1; round <= 10; ++round) {
         scaled.factor = static_cast<float>(round);
         write_tree_partial_sums(partition, world().rank(), reducer);
@@ -213,7 +213,7 @@ TEST_F(SharedMemoryReducers, HandTheGradientToTheUpdate) {
             ExecSpace(), plan, num_updated, [&](const ConstFloatView& sums) {
               ++calls;
               expect_bits(sums, {expected.end() - 2, expected.end()}, "sums for the update");
-              return ParameterUpdate{&scaled, Scaled::run, block.view.data()};
+              return ParameterUpdate{&scaled, block.view.data()};
             });
         EXPECT_EQ(calls, 1);
         expect_bits(reduced.sums, {expected.end() - 2, expected.end()}, "sums");

@@ -439,21 +439,28 @@ TEST(LinearTiles, GradientsOfRanksAddUpToTheBitsOfOneWhereTheyAreDenormal) {
 }
 
 /// Notes what it is called with.
-struct Recorder {
-  std::vector<float> gradients;
-  std::vector<int> times;
+struct Recorder final : ParameterUpdater {
+  mutable std::vector<float> gradients;
+  mutable std::vector<int> times;
 
   explicit Recorder(std::size_t floats) : gradients(floats), times(floats) {}
 
-  ParameterUpdate update() {
-    return {this,
-            [](const void* self, std::int64_t begin, std::int64_t end, const float* gradient) {
-              auto& recorder = *static_cast<Recorder*>(const_cast<void*>(self));
-              for (std::int64_t i = begin; i < end; ++i) {
-                recorder.gradients[static_cast<std::size_t>(i)] = gradient[i - begin];
-                ++recorder.times[static_cast<std::size_t>(i)];
-              }
-            }};
+  void update_pieces(std::int64_t begin, std::int64_t end, const float* gradient) const override {
+    for (std::int64_t i = begin; i < end; ++i) {
+      gradients[static_cast<std::size_t>(i)] = gradient[i - begin];
+      ++times[static_cast<std::size_t>(i)];
+    }
+  }
+};
+
+/// Subtracts gradients from parameters.
+struct Descent final : ParameterUpdater {
+  float* parameters;
+
+  explicit Descent(float* p) : parameters(p) {}
+
+  void update_pieces(std::int64_t begin, std::int64_t end, const float* gradient) const override {
+    for (std::int64_t i = begin; i < end; ++i) parameters[i] -= gradient[i - begin];
   }
 };
 
@@ -462,12 +469,8 @@ TEST(LinearTiles, AnUpdateLeavesTheNewWeightsPacked) {
     SCOPED_TRACE(text_of(c));
     LinearRun run(Operands(c), make_block_schedule(0, c.num_blocks, c.num_blocks, c.block_rows));
     const auto old = run.packed_weights();
-    const auto descend = [](const void* parameters, std::int64_t begin, std::int64_t end,
-                            const float* gradient) {
-      auto* p = static_cast<float*>(const_cast<void*>(parameters));
-      for (std::int64_t i = begin; i < end; ++i) p[i] -= gradient[i - begin];
-    };
-    run.gradients({run.parameters(), descend});
+    const Descent descent(run.parameters());
+    run.gradients({&descent});
     const auto packed = run.packed_weights();
     run.pack();
     for (const std::size_t direction : {0, 1}) {
@@ -484,7 +487,7 @@ TEST(LinearTiles, AnUpdateIsHandedEveryGradientOnce) {
     LinearRun run(Operands(c), schedule);
     const std::vector<float> expected = run.gradients({});
     Recorder recorder(parameter_floats(c));
-    const std::vector<float> untouched = run.gradients(recorder.update());
+    const std::vector<float> untouched = run.gradients({&recorder});
     EXPECT_EQ(recorder.times, std::vector<int>(parameter_floats(c), 1));
     expect_same_bits(expected, recorder.gradients);
     EXPECT_EQ(untouched, std::vector<float>(parameter_floats(c), 777));

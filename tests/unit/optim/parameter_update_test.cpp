@@ -83,7 +83,7 @@ class Side {
       } else {
         for (std::int64_t at = begin; at < end; at += 48) {
           const std::int64_t last = std::min(at + 48, end);
-          update.run(update.optimizer, at, last, gradient.data() + at);
+          update.updater->update_pieces(at, last, gradient.data() + at);
         }
       }
       end = begin;
@@ -99,7 +99,7 @@ class Side {
     ASSERT_EQ(update.parameters, parameters_.data());
     exec_.fence("test: begin_update");
     for (std::int64_t at = begin; at < end; at += 96)
-      update.run(update.optimizer, at, std::min(at + 96, end), gradient.data() + at);
+      update.updater->update_pieces(at, std::min(at + 96, end), gradient.data() + at);
     end_step();
   }
 
