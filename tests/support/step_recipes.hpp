@@ -10,11 +10,12 @@
 
 namespace quern::test {
 
-inline constexpr const char* kEveryLayer =
+/// Those that need no second branch.
+inline constexpr const char* kManyLayers =
     "network.layers=[{type=\"gelu\"}, {type=\"conv2d\", channels=3, kernel=3, padding=1}, "
     "{type=\"batch_norm\"}, {type=\"relu\"}, {type=\"max_pool2d\", size=2, stride=1}, "
     "{type=\"tanh\"}, {type=\"avg_pool2d\", size=2}, {type=\"batch_norm\", statistics=\"block\"}, "
-    "{type=\"flatten\"}, {type=\"linear\", features=9}, "
+    "{type=\"silu\"}, {type=\"flatten\"}, {type=\"linear\", features=9}, {type=\"leaky_relu\"}, "
     "{type=\"layer_norm\"}, {type=\"dropout\", p=0.5}, {type=\"sigmoid\"}, {type=\"linear\", "
     "features=36}]";
 
@@ -32,25 +33,28 @@ inline Recipe shipped_recipe(const std::string& name) {
   return read_recipe(file, sets);
 }
 
-inline Recipe every_layer(const std::vector<std::string>& more) {
-  std::vector<std::string> sets = {kEveryLayer, "optimizer.clip_norm=0.1"};
+inline Recipe many_layers(const std::vector<std::string>& more) {
+  std::vector<std::string> sets = {kManyLayers, "optimizer.clip_norm=0.1"};
   sets.insert(sets.end(), more.begin(), more.end());
   return image_recipe(8, sets);
 }
 
-/// LeNet, all layers and a network that branches, with every optimizer, losses of classes and of
-/// numbers, clipping, both orders of sums, a batch in pieces and images at random windows.
+/// LeNet, and between them every type of layer, loss and optimizer
+/// (unit/tools/step_recipes_test.cpp), clipping, both orders of sums, a batch in pieces and images
+/// at random windows.
 inline std::vector<Recipe> step_recipes() {
   return {shipped_recipe("lenet-fashion"),
-          every_layer({}),
-          every_layer({"loss.type=mse", "data.target=input", "train.determinism=fast",
+          many_layers({}),
+          many_layers({"loss.type=mse", "data.target=input", "train.determinism=fast",
                        "optimizer={type=\"sgd\", lr=0.1, momentum=0.9}"}),
-          every_layer({"optimizer={type=\"adamw\", lr=0.1}",
+          many_layers({"optimizer={type=\"adamw\", lr=0.1}",
                        "optimizer.schedule={type=\"cosine\", warmup_steps=1}"}),
-          every_layer({"optimizer={type=\"lars\", lr=0.1}"}),
-          every_layer({"optimizer={type=\"lars\", lr=0.1, momentum=0.9}"}),
-          every_layer({"optimizer={type=\"lamb\", lr=0.1}"}),
-          every_layer({kBranches, "parallel.micro_batches=2", "train.per_rank_loss=true",
+          many_layers({"loss.type=l1", "data.target=input", "optimizer={type=\"lars\", lr=0.1}"}),
+          many_layers({"loss.type=huber", "data.target=input",
+                       "optimizer={type=\"lars\", lr=0.1, momentum=0.9}"}),
+          many_layers({"loss.type=binary_cross_entropy", "data.target=input",
+                       "optimizer={type=\"lamb\", lr=0.1}"}),
+          many_layers({kBranches, "parallel.micro_batches=2", "train.per_rank_loss=true",
                        "data.augment={crop=1, flip=true}"})};
 }
 

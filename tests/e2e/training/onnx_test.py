@@ -4,6 +4,7 @@ it. And `--model`: the same network in PyTorch."""
 import importlib.util
 import json
 import py_compile
+import re
 import sys
 import unittest
 
@@ -29,6 +30,7 @@ ALL_LAYERS = """[
   {type = "batch_norm"},
   {type = "relu", name = "start"},
   {type = "basic_block", channels = 6, stride = 2, repeat = 2},
+  {type = "bottleneck", channels = 2},
   {type = "layer_norm"},
   {type = "conv2d", channels = 7, kernel = 2, stride = 2, bias = false},
   {type = "gelu"},
@@ -140,6 +142,15 @@ class OnnxTest(training.TrainingTest):
             elif recipe == "pools":
                 self.assertEqual(model.nodes[3].attributes, {
                     "count_include_pad": 1, "kernel_shape": [3, 3], "pads": [1] * 4, "strides": [2, 2]})
+
+    def test_the_network_of_all_layers_has_them(self):
+        self.write_recipe("odd", RECIPE, '[{type = "no_such_layer"}]')
+        refused = self.quern("train", "odd.toml")
+        known = re.search(r'"no_such_layer" is unknown, expected (.*)', refused.err)
+        self.assertTrue(known, refused)
+        words = set(re.findall(r'"(\w+)"', known[1]))
+        self.assertIn("linear", words)
+        self.assertEqual(words - {"custom"}, set(re.findall(r'type = "(\w+)"', ALL_LAYERS)))
 
     def test_normalisation_is_in_the_graph(self):
         model = Model(self.export("mlp").read_bytes())

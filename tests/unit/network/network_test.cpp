@@ -4,18 +4,64 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "base/error.hpp"
+#include "layers/elementwise.hpp"
 #include "spec/words.hpp"
 #include "support/expect_error.hpp"
 #include "unit/network/layers_alone.hpp"
 
 namespace quern::test {
 
+namespace {
+
+/// Layers that make one number of one, which may work in place.
+std::vector<LayerSpec> layers_of_single_numbers() {
+  std::vector<LayerSpec> layers = {dropout(0.5)};
+  for (const auto& [word, type] : words_of<LayerType>()) {
+    try {
+      make_elementwise(simple(type), {3});
+      layers.push_back(simple(type));
+    } catch (const Error&) {  // another type
+    }
+  }
+  return layers;
+}
+
+}  // namespace
+
 TEST(Network, EveryLayerTypeInOneNetwork) {
-  expect_same_as_layers(network_of(
-      {3, 9, 7}, {gelu, conv2d(4, 3, 1, 1), relu, dropout(0.3), pool(LayerType::max_pool2d, 2, 1),
-                  sigmoid, pool(LayerType::avg_pool2d, 2), flatten, linear(11), tanh_layer,
-                  dropout(0.5), relu, linear(5), gelu}));
+  LayerSpec norm = simple(LayerType::batch_norm);
+  norm.statistics = Statistics::block;
+  const NetworkSpec spec =
+      network_of({3, 9, 7}, {gelu,
+                             conv2d(4, 3, 1, 1),
+                             norm,
+                             relu,
+                             dropout(0.3),
+                             pool(LayerType::max_pool2d, 2, 1),
+                             sigmoid,
+                             pool(LayerType::avg_pool2d, 2),
+                             simple(LayerType::layer_norm),
+                             silu,
+                             flatten,
+                             linear(11),
+                             tanh_layer,
+                             reading(simple(LayerType::global_avg_pool), {"silu1"}),
+                             leaky_relu,
+                             linear(11),
+                             add({"tanh1", "linear2"}),
+                             dropout(0.5),
+                             relu,
+                             linear(5),
+                             gelu});
+  expect_same_as_layers(spec);
+  for (const auto& [word, type] : words_of<LayerType>()) {
+    if (type == LayerType::custom) continue;
+    EXPECT_NE(std::ranges::find(spec.layers, type, &LayerSpec::type), spec.layers.end()) << word;
+  }
 }
 
 TEST(Network, PaddedPoolsAndTheMeanOfChannels) {
@@ -34,9 +80,8 @@ TEST(Network, PaddedPoolsAndTheMeanOfChannels) {
 
 TEST(Network, ChainsOfLayersThatMayWorkInPlace) {
   // A layer whose backward reads its output must not be overwritten by the next one.
-  for (const LayerSpec& first : {relu, tanh_layer, sigmoid, gelu, silu, leaky_relu, dropout(0.5)}) {
-    for (const LayerSpec& second :
-         {relu, tanh_layer, sigmoid, gelu, silu, leaky_relu, dropout(0.5)}) {
+  for (const LayerSpec& first : layers_of_single_numbers()) {
+    for (const LayerSpec& second : layers_of_single_numbers()) {
       SCOPED_TRACE(std::string(to_string(first.type)) + " " + to_string(second.type));
       expect_same_as_layers(network_of({19, 1, 1}, {linear(18), first, second, linear(3)}));
       expect_same_as_layers(network_of({2, 3, 3}, {first, conv2d(3, 2), first, second, second}));
@@ -98,7 +143,7 @@ TEST(Network, BranchesThatMeetAgain) {
                              conv2d(5, 3, 1, 1), reading(conv2d(5, 1, 2), {"relu3"}),
                              add({"conv2d5", "conv2d6"}), relu, mean, flatten, linear(3)}));
   // What one reader might overwrite, the other still reads, and its gradient too.
-  for (const LayerSpec& layer : {relu, tanh_layer, sigmoid, gelu, silu, leaky_relu, dropout(0.5)}) {
+  for (const LayerSpec& layer : layers_of_single_numbers()) {
     SCOPED_TRACE(to_string(layer.type));
     const std::string name = to_string(layer.type) + std::string("1");
     expect_same_as_layers(
