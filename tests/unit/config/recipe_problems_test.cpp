@@ -3,7 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ostream>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "config/block_keys.hpp"
+#include "config/toml_text.hpp"
 #include "small_recipe.hpp"
+#include "spec/words.hpp"
 
 namespace quern {
 namespace {
@@ -51,19 +59,35 @@ TEST(Name, IsThatOfAFolder) {
                 HasSubstr("name: \"" + std::string(name) + "\" would lead out of runs/"));
 }
 
+/// What a key of such a type expects.
+template <class Enum>
+std::string choices_of() {
+  std::vector<std::string> words;
+  for (const auto& [word, value] : words_of<Enum>()) words.push_back(word);
+  if (std::is_same_v<Enum, LayerType>)
+    for (const auto& [word, value] : block_types()) words.push_back(word);
+  return list_choices(words);
+}
+
+TEST(Choices, AreListedInQuotes) {
+  EXPECT_EQ(choices_of<Monitor>(), "\"loss\" or \"accuracy\"");
+  EXPECT_EQ(list_choices({"a", "b", "c"}), "\"a\", \"b\" or \"c\"");
+}
+
 TEST(MissingKeys, AreAllNamed) {
   EXPECT_EQ(error_of(""),
             "r.toml: name: missing, expected string\n"
             "r.toml: data.train: missing, expected string\n"
             "r.toml: network.input: missing, expected [channels, height, width] or [features]\n"
             "r.toml: network.layers: missing, expected array of tables\n"
-            "r.toml: loss.type: missing, expected \"cross_entropy\", \"mse\", \"l1\", \"huber\", "
-            "\"binary_cross_entropy\" or "
-            "\"custom\"\n"
-            "r.toml: optimizer.type: missing, expected \"sgd\", \"adam\", \"adamw\", "
-            "\"lars\" or \"lamb\"\n"
-            "r.toml: optimizer.lr: missing, expected number > 0\n"
-            "r.toml: data.global_batch: missing, expected this or data.batch_per_rank");
+            "r.toml: loss.type: missing, expected " +
+                choices_of<LossType>() +
+                "\n"
+                "r.toml: optimizer.type: missing, expected " +
+                choices_of<OptimizerType>() +
+                "\n"
+                "r.toml: optimizer.lr: missing, expected number > 0\n"
+                "r.toml: data.global_batch: missing, expected this or data.batch_per_rank");
 }
 
 TEST(MissingKeys, PointToTheirTable) {
@@ -74,11 +98,7 @@ TEST(MissingKeys, PointToTheirTable) {
   EXPECT_EQ(error_of(small_recipe(", kernel = 3", "")),
             "r.toml:10: network.layers[0].kernel: missing, expected integer from 1 to 4096");
   EXPECT_EQ(error_of(small_recipe("type = \"relu\"", "")),
-            "r.toml:11: network.layers[1].type: missing, expected \"linear\", \"conv2d\", "
-            "\"max_pool2d\", \"avg_pool2d\", \"global_avg_pool\", \"relu\", \"tanh\", \"sigmoid\", "
-            "\"gelu\", \"silu\", \"leaky_relu\", \"dropout\", \"batch_norm\", \"layer_norm\", "
-            "\"flatten\", \"add\", "
-            "\"custom\", \"basic_block\" or \"bottleneck\"");
+            "r.toml:11: network.layers[1].type: missing, expected " + choices_of<LayerType>());
   EXPECT_EQ(error_of(small_recipe("\"relu\"", "\"add\"")),
             "r.toml:11: network.layers[1].inputs: missing, expected array of strings");
 }
@@ -86,6 +106,9 @@ TEST(MissingKeys, PointToTheirTable) {
 struct BadValue {
   std::string before, after, message;
 };
+void PrintTo(const BadValue& value, std::ostream* out) {
+  *out << value.before << " -> " << value.after;
+}
 
 class BadValues : public testing::TestWithParam<BadValue> {};
 
@@ -131,8 +154,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "r.toml:11: network.layers[1]: found a string, expected a table such as {type = "
                  "\"relu\"}"},
         BadValue{"\"sgd\"", "\"sdg\"",
-                 "r.toml:21: optimizer.type: \"sdg\" is unknown, expected \"sgd\", \"adam\", "
-                 "\"adamw\", \"lars\" or \"lamb\" (did you mean \"sgd\"?)"},
+                 "r.toml:21: optimizer.type: \"sdg\" is unknown, expected " +
+                     choices_of<OptimizerType>() + " (did you mean \"sgd\"?)"},
         BadValue{"[data]\n", "[train]\nepochs = \"many\"\n[data]\n",
                  "r.toml:4: train.epochs: found a string, expected an integer >= 1"}));
 

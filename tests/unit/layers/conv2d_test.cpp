@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "layers/reference/conv2d.hpp"
 #include "support/gradient_check.hpp"
 #include "support/layer_run.hpp"
@@ -29,6 +31,12 @@ struct Case {
   reference::Conv2dShape shape;
   int block;
 };
+void PrintTo(const Case& c, std::ostream* out) {
+  const reference::Conv2dShape& d = c.shape;
+  *out << d.S << " samples of " << d.C << " x " << d.H << " x " << d.W << ", " << d.O
+       << " channels, kernel " << d.K << ", stride " << d.stride << ", padding " << d.padding
+       << ", blocks of " << c.block;
+}
 
 class Conv2dLayer : public ::testing::TestWithParam<Case> {};
 

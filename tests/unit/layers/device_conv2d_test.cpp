@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <ostream>
 
 #include "layers/conv2d_kernels.hpp"
 #include "layers/device/conv2d_weight_gradient.hpp"
@@ -36,6 +37,12 @@ struct Case {
   int blocks;
   int block_rows;
 };
+void PrintTo(const Case& c, std::ostream* out) {
+  const ConvShape& d = c.shape;
+  *out << d.in_channels << " x " << d.in_height << " x " << d.in_width << ", " << d.out_channels
+       << " channels, kernel " << d.kernel << ", stride " << d.stride << ", " << c.blocks
+       << " blocks of " << c.block_rows << " rows";
+}
 
 class DeviceConv2d : public ::testing::TestWithParam<Case> {
  protected:

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "layers/reference/linear.hpp"
 #include "support/gradient_check.hpp"
 #include "support/layer_run.hpp"
@@ -24,6 +26,10 @@ LayerSpec linear_spec(int out) {
 struct Size {
   int samples, in, out, block;
 };
+void PrintTo(const Size& size, std::ostream* out) {
+  *out << size.samples << " samples, " << size.in << " -> " << size.out << ", blocks of "
+       << size.block;
+}
 
 class LinearLayer : public ::testing::TestWithParam<Size> {};
 

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <functional>
+#include <ostream>
 
 #include "layers/conv2d_kernels.hpp"
 #include "linalg/rounding.hpp"
@@ -26,6 +27,12 @@ struct Case {
   int blocks;
   int block_rows;
 };
+void PrintTo(const Case& c, std::ostream* out) {
+  const ConvShape& d = c.shape;
+  *out << d.in_channels << " x " << d.in_height << " x " << d.in_width << ", " << d.out_channels
+       << " channels, kernel " << d.kernel << ", stride " << d.stride << ", " << c.blocks
+       << " blocks of " << c.block_rows << " rows";
+}
 
 ConvShape conv_shape(int channels, int height, int width, int out, int kernel, int stride) {
   return {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "linalg/reference/block_sum.hpp"
 #include "support/random_values.hpp"
 #include "support/views.hpp"
@@ -13,6 +15,10 @@ namespace {
 struct Case {
   int first, last, total, block_rows, columns, row_stride;
 };
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << "blocks " << c.first << " to " << c.last << " of " << c.total << ", " << c.block_rows
+       << " rows each, " << c.columns << " columns, " << c.row_stride << " floats a row";
+}
 
 // Values of very different size, so that another order of additions gives other bits.
 std::vector<float> uneven_values(std::size_t count) {

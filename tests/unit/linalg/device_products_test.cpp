@@ -3,6 +3,8 @@
 // thread and, with OMP_NUM_THREADS=2, of two.
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "base/ceil_div.hpp"
 #include "linalg/block_sum.hpp"
 #include "linalg/device/block_sum.hpp"
@@ -25,6 +27,9 @@ using test::read;
 struct Size {
   int m, n, k;
 };
+void PrintTo(const Size& size, std::ostream* out) {
+  *out << size.m << " x " << size.n << " x " << size.k;
+}
 
 class DeviceProducts : public ::testing::TestWithParam<Size> {};
 

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <ostream>
 
 #include "linalg/reference/gemm.hpp"
 #include "linalg/transpose.hpp"
@@ -31,6 +32,9 @@ void expect_close(const std::vector<double>& expected, const std::vector<float>&
 struct Size {
   int m, n, k;
 };
+void PrintTo(const Size& size, std::ostream* out) {
+  *out << size.m << " x " << size.n << " x " << size.k;
+}
 
 class Gemm : public ::testing::TestWithParam<Size> {};
 

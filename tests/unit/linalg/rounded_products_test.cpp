@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <functional>
+#include <ostream>
 
 #include "linalg/device/gemm.hpp"
 #include "linalg/rounding.hpp"
@@ -26,6 +27,9 @@ using Values = std::vector<float>;
 struct Size {
   int m, n, k;
 };
+void PrintTo(const Size& size, std::ostream* out) {
+  *out << size.m << " x " << size.n << " x " << size.k;
+}
 
 /// Floats from row to row: whole vectors of four.
 int row_of(int columns) {
