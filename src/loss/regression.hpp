@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What predicted numbers are compared with wanted ones by: the mean over all elements of what an
-// error function (loss/error_function.hpp) makes of their difference, as torch.nn.MSELoss, L1Loss
-// and HuberLoss. With U units per sample,
+// error function (loss/error_function.hpp) makes of their difference. With U units per sample,
 //   loss = sum_u cost(x_u - t_u) / U      d_x_u = cost'(x_u - t_u) inverse_count / U
 #pragma once
 
@@ -15,7 +14,7 @@ class RegressionReader;
 /// layout and rows as the prediction).
 class RegressionLoss final : public Loss {
  public:
-  /// `spec`: mse, l1 or huber.
+  /// `spec`: of a type that has an error function.
   RegressionLoss(const LossSpec& spec, const Shape& prediction);
   ~RegressionLoss() override;
   bool applies_input_relu() const override { return true; }

@@ -9,7 +9,7 @@
 namespace quern {
 
 struct RegressionOptions {
-  LossSpec loss;    ///< mse, l1 or huber
+  LossSpec loss;    ///< of a type that has an error function
   bool after_relu;  ///< d_prediction is the gradient in front of the ReLU that the prediction comes
                     ///< out of
 };
