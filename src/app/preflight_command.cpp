@@ -176,6 +176,7 @@ ExitCode preflight(Communicator& ranks, const PreflightOptions& options) {
     all.job.may_share_devices = may_share_devices();
     if (options.ranks > 0) all.job.expected_ranks = options.ranks;
     all.job.min_bandwidth = options.min_bandwidth_gb_s * 1e9;
+    all.data_problem = data_sets.problem;
     if (recipe) look_at_recipe(*recipe, comm.size(), data_sets, all);
     if (!options.run_dir.empty()) {
       const bool has_network = recipe && all.recipe_problem.empty() && all.grid->problem.empty();

@@ -129,8 +129,8 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
   keys.boolean("trainable", &L::trainable,
                "`false`: its parameters stay as they begin; no gradient is computed for them. "
                "Batch normalisation still takes mean and variance of the batch, and its running "
-               "statistics are still updated, as in PyTorch with `requires_grad_(False)`; with "
-               "`statistics = \"running\"` not")
+               "statistics are still updated, as in PyTorch with `requires_grad_(False)`, "
+               "except with `statistics = \"running\"`")
       .only_with("type", {"linear", "conv2d", "batch_norm", "layer_norm"})
       .left_out_when("true")
       .defaults_to("`true`");

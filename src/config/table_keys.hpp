@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/assert.hpp"
+#include "base/error.hpp"
 #include "config/key.hpp"
 #include "config/range.hpp"
 #include "config/toml_text.hpp"
@@ -122,9 +122,11 @@ class TableKeys {
       std::size_t index = 0;
       if (read_choice(node, context, names, index)) get(target).*member = choices[index].second;
     };
-    key.write = [member, choices, get = get_](const Target& target) {
+    key.write = [member, choices, names, path = key.path, get = get_](const Target& target) {
       const auto choice = std::ranges::find(choices, get(target).*member, &Choice::second);
-      expect(choice != choices.end(), "a word for every value of a choice");
+      if (choice == choices.end())
+        throw InputError("the recipe: " + path + ": a number that stands for nothing, expected " +
+                         list_choices(names));
       return to_toml_text(std::string_view(choice->first));
     };
     return key;

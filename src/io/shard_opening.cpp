@@ -144,21 +144,31 @@ OpenedShards open_shards(const FoundShards& set, int first, int end) {
   return opened;
 }
 
-// Each shard as a set of its own. What may hold anything has its length in front.
+// Neighbours with the same content as a set of their own: names of classes may be long. What may
+// hold anything has its length in front.
 std::string OpenedShards::text() const {
-  std::string text = fmt::format("{}\n", headers.size());
+  std::string text;
   const auto add = [&](const std::string& part) {
     text += fmt::format("{} {}\n", part.size(), part);
   };
-  for (const ShardHeader& header : headers) {
+  for (std::size_t first = 0; first < headers.size();) {
     ShardTable table;
-    table.split = header.split;
-    table.content = header.content;
-    table.add(header.shard);
-    text += fmt::format("{} {} {} {} ", header.shard_index, header.shard_count, header.total,
-                        header.shard.first_index);
+    table.split = headers[first].split;
+    table.content = headers[first].content;
+    std::string numbers;
+    std::size_t end = first;
+    for (; end < headers.size(); ++end) {
+      const ShardHeader& header = headers[end];
+      if (header.split != table.split || header.content != table.content) break;
+      table.add(header.shard);
+      numbers += fmt::format("{} {} {} {} ", header.shard_index, header.shard_count, header.total,
+                             header.shard.first_index);
+    }
+    text += fmt::format("{} {}", end - first, numbers);
     add(table.text());
+    first = end;
   }
+  text += "0\n";
   text += fmt::format("{} ", problem ? static_cast<int>(problem->code()) : 0);
   add(problem ? problem->what() : "");
   return text;
@@ -175,25 +185,30 @@ OpenedShards OpenedShards::parse(const FoundShards& set, const std::string& text
     from.read(part.data(), static_cast<std::streamsize>(part.size()));
     return part;
   };
-  std::size_t count = 0;
-  from >> count;
-  for (std::size_t i = 0; i < count && from; ++i) {
-    ShardHeader header;
-    std::int64_t first_index = 0;
-    from >> header.shard_index >> header.shard_count >> header.total >> first_index;
-    ShardTable table = ShardTable::parse("", read_part());
-    header.split = table.split;
-    header.content = table.content;
-    header.shard = table.shards.at(0);
-    header.shard.path = set.file(static_cast<int>(header.shard_index)).path;
-    header.shard.first_index = first_index;
-    opened.headers.push_back(std::move(header));
+  for (std::size_t count = 0; from >> count && count > 0;) {
+    const std::size_t first = opened.headers.size();
+    std::vector<std::int64_t> first_indices;
+    for (std::size_t i = 0; i < count && from; ++i) {
+      ShardHeader& header = opened.headers.emplace_back();
+      from >> header.shard_index >> header.shard_count >> header.total >>
+          first_indices.emplace_back();
+    }
+    const ShardTable table = ShardTable::parse("", read_part());
+    expect(table.shards.size() == count, "as many shards as were told");
+    for (std::size_t i = 0; i < count; ++i) {
+      ShardHeader& header = opened.headers[first + i];
+      header.split = table.split;
+      header.content = table.content;
+      header.shard = table.shards[i];
+      header.shard.path = set.file(static_cast<int>(header.shard_index)).path;
+      header.shard.first_index = first_indices[i];
+    }
   }
   int code = 0;
   from >> code;
   const std::string message = read_part();
   if (code != 0) opened.problem = Error(message, static_cast<ExitCode>(code));
-  expect(!from.fail() && opened.text() == text, "a text that OpenedShards::text() has made");
+  expect(!from.fail(), "a text that OpenedShards::text() has made");
   return opened;
 }
 

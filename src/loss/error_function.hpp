@@ -15,6 +15,8 @@
 //   - One error and sixteen give the same bits.
 #pragma once
 
+#include <type_traits>
+
 #include "base/error.hpp"
 #include "spec/training_spec.hpp"
 #include "tensor/types.hpp"
@@ -24,6 +26,7 @@ namespace quern {
 /// Of one error. loss/host/regression_rows.hpp has those of sixteen.
 template <class T>
 struct ErrorOperations {
+  static_assert(std::is_same_v<T, float>);
   /// 1, -1 or 0 by the sign of e.
   KOKKOS_INLINE_FUNCTION static T sign(T e) { return e > 0 ? 1 : (e < 0 ? -1 : e); }
   /// e, at most limit and at least -limit.

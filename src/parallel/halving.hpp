@@ -12,7 +12,7 @@
 // Where a node of the tree is added, the ranks below its children meet. With as many on either
 // side, each pair halves what both have; else those of the side with fewer hand theirs to the
 // others. So the first rounds, with the most floats, stay inside of nodes, and what leaves a node
-// of a machine is one gradient and not one for each of its ranks.
+// of a machine with a power of two of ranks is one gradient and not one for each of them.
 //
 // Where ranks have several partial sums, or none, some of them own a leaf that they add up first,
 // and the others get the sum at last (halving_leaves.hpp).

@@ -116,7 +116,10 @@ std::vector<std::string> ScalingPlanner::advice(const PlannedStep& step) const {
   const double gradients = demand.halving ? static_cast<double>(demand.halving->node_floats) /
                                                 static_cast<double>(demand.floats)
                                           : 0;
-  if (gradients > kLeavesOften && step.time.network_s > kMuch * seconds) {
+  // Of several partial sums, or of parts of layers, another advice says more.
+  const bool may_round = !std::has_single_bit(static_cast<unsigned>(cluster_.ranks_per_node)) &&
+                         demand.tensor == 1 && !demand.gathers_leaves;
+  if (may_round && gradients > kLeavesOften && step.time.network_s > kMuch * seconds) {
     all.push_back(fmt::format(
         "with {} ranks a node the gradient leaves it {:.1f} times a step: with a power of two of "
         "them ({}) twice",

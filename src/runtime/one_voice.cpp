@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "base/log.hpp"
+#include "comm/exchange.hpp"
+#include "comm/node_shared.hpp"
 
 namespace quern {
 
@@ -30,7 +32,9 @@ bool is_first(std::span<std::uint64_t> board, const std::string& reason) {
 }  // namespace
 
 OneVoice::OneVoice(Communicator& comm) {
-  if (comm.node_size() == 1) return;
+  // A nicety must not be what a run fails of.
+  constexpr std::int64_t kRoom = 1 << 20;
+  if (!is_so_everywhere(comm, free_shared_memory_bytes() >= kRoom) || comm.node_size() == 1) return;
   shared_ = comm.allocate_node_shared(kReasons * sizeof(std::uint64_t));
 }
 

@@ -15,7 +15,7 @@ namespace quern {
 /// are all said.
 class OneVoice {
  public:
-  /// Collective; `comm` must outlive it.
+  /// Collective; `comm` must outlive it. Without shared memory each rank speaks.
   explicit OneVoice(Communicator& comm);
 
   /// Before the end of all ranks. `reason`: `message` without what differs from rank to rank of

@@ -49,7 +49,7 @@ ShardSet open_shards_once(Communicator& comm, const std::string& folder, const s
   OpenedShards opened;
   if (const auto worker = openers.worker_of(comm.rank()))
     opened = open_shards(found, openers.begin(*worker), openers.begin(*worker + 1));
-  const std::vector<std::string> texts = all_gather_strings(comm, opened.text());
+  const std::vector<std::string> texts = gather_strings(comm, opened.text());
   std::string table;
   run_on_root(comm, [&] {
     ShardTableMaker maker(found);

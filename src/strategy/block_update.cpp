@@ -112,6 +112,7 @@ ParameterUpdate BlockUpdate::begin_update(const ExecSpace& exec, const StepScala
                                           const ConstFloatView& loss_sums) {
   check_loss_finite(exec, scalars, loss_sums);
   by_pieces_ = parts_.front().optimizer->begin_update(exec, scalars, trained(parameters));
+  expect(static_cast<bool>(by_pieces_), "an optimizer that updates piece by piece");
   return by_pieces_;
 }
 

@@ -61,10 +61,12 @@ std::string idle_ranks(const BatchRule& batches, int num_ranks) {
 
 std::string many_slices(const Recipe& recipe, int num_ranks) {
   constexpr int kMany = 512;
-  if (!recipe.parallel.shard_optimizer || num_ranks < kMany) return "";
+  if (!recipe.parallel.shard_optimizer || num_ranks < kMany ||
+      recipe.train.determinism == Determinism::fast)
+    return "";
   return "with parallel.shard_optimizer each of " + std::to_string(num_ranks) +
          " ranks sends a message to every other one, twice a step: without it they send about " +
-         std::to_string(2 * std::bit_width(static_cast<unsigned>(num_ranks))) +
+         std::to_string(2 * std::bit_width(static_cast<unsigned>(num_ranks - 1))) +
          " (quern plan tells what both take)";
 }
 
@@ -82,9 +84,16 @@ std::string no_winograd(const Recipe& recipe) {
 
 // They begin as 0 and 1, and stay so.
 std::string unknown_statistics(const Recipe& recipe) {
-  if (recipe.network.init.type == InitType::checkpoint) return "";
+  const InitSpec& init = recipe.network.init;
+  const auto is_in_file = [&](const std::string& name) {
+    return init.type == InitType::checkpoint &&
+           (init.only.empty() || std::ranges::any_of(init.only, [&](const std::string& part) {
+              return name.starts_with(part);
+            }));
+  };
   for (const LayerSpec& layer : recipe.network.layers)
-    if (layer.type == LayerType::batch_norm && layer.statistics == Statistics::running)
+    if (layer.type == LayerType::batch_norm && layer.statistics == Statistics::running &&
+        !is_in_file(layer.name))
       return "layer '" + layer.name +
              "' normalizes with its running statistics, and no file of network.init states them: "
              "they stay 0 and 1";

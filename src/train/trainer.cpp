@@ -205,10 +205,11 @@ StepReport Trainer::take_report() {
 
 void Trainer::log_step(const StepReport& report) {
   const int samples = step_.batch().samples();
+  // A file server is asked: not after each of many short steps. Before anything is written that may
+  // be another process's file by now.
+  checkpoints_.check_folder_at_times();
   report_.step(report, samples);
   if (!report_.is_line_due(progress_.step)) return;
-  // A file server is asked: not after each of many short steps.
-  checkpoints_.check_folder_at_times();
   report_.step_line(report, samples, step_.learning_rate(progress_.step - 1));
 }
 
@@ -271,7 +272,8 @@ void Trainer::lower_rate_on_plateau() {
   if (after == before) return;
   progress_.plateaus += 1;
   progress_.plateau_epoch = progress_.epoch;
-  report_.line(plateau_text(best_.monitor, schedule.patience, before, after));
+  if (progress_.epoch < recipe_.train.epochs && !is_out_of_patience())
+    report_.line(plateau_text(best_.monitor, schedule.patience, before, after));
 }
 
 bool Trainer::is_out_of_patience() const {

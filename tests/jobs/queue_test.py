@@ -111,6 +111,15 @@ class QueueTest(SubmitCase):
         self.assertEqual([len(of("scontrol ", f" {job} ")) for job in (2, 3)], [2, 6], calls)
         self.assertEqual([" 1,2,3,4 " in call for call in of("squeue ")], [True] + [False] * 5, calls)
 
+    def test_watch_keeps_what_the_accounting_says_of_a_job_that_runs(self):
+        """Slurm's controller has forgotten it, or does not answer; the accounting is asked once a minute."""
+        self.program("sacct", "#!/bin/sh\necho '1|RUNNING|0:0|2026-01-01T00:00:00|00:01:00|01:00:00|node1'\n")
+        self.submitted("run", 1)
+        self.states([], [], [], ["1 0 COMPLETED 0"])
+        shown = self.command("status", "--watch", "--every", "1", "run").stdout.split("\n\n")
+        self.assertEqual([("RUNNING" in text, "COMPLETED" in text) for text in shown],
+                         [(True, False)] * 3 + [(False, True)], shown)
+
     def test_pauses_of_watch(self):
         sys.path.insert(0, str(ROOT / "jobs" / "lib"))
         from status.pause import Pause

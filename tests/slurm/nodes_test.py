@@ -106,7 +106,7 @@ class NodesTest(cluster.JobTest):
             self.assertEqual(self.cluster.facts(job)["NodeList"], nodes)
         self.complete(job, "killing")
         log = self.log("killing")
-        self.assertEqual(log.count("a rank was killed on node2, for the second time\n"), 1, log)
+        self.assertEqual(log.count("a rank was killed on node2 2 times in this job\n"), 1, log)
         facts = self.cluster.facts(job)
         self.assertEqual((facts["ExcNodeList"], facts["Restarts"]), ("node2", "2"))
         self.assert_done("killing")

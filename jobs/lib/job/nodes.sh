@@ -30,7 +30,9 @@ say_into() { exec "${@:2}" >"$1"; }
 find_bad_nodes() {
   local nodes
   if grep -q 'preflight: ' "$1"; then
-    nodes="$(sed -n 's/.*preflight: failed on \(.*\); good on [0-9]* other node[s()]*$/\1/p' "$1")"
+    nodes="$(sed -n 's/.*preflight: failed on \(.*\); good on [0-9]* other node[s()]*$/\1/p' "$1" | sort -u)"
+    # Two sides of a network that is cut in two, each of which misses the other.
+    [[ $nodes != *$'\n'* ]] || nodes=""
   elif [[ -n $ended_because ]] || is_untimely_stop "$2"; then
     return
   else
@@ -57,18 +59,20 @@ nodes_without_program() {
 log_size() { [[ -f ${own_log:-} ]] && stat --dereference --format=%s "$own_log" || echo 0; }
 
 # find_killing_node SIZE: the first line of a rank that was killed, in the log beyond that size, names its node. The
-# others are killed by srun later. Once may be chance; a node that has done so twice in the life of this job is bad.
+# others are killed by srun later. Once may be chance; a node that has done so twice in the life of this job is bad. A
+# rank that was killed for its memory is not: the one with most of it, such as rank 0, is on the same node at each start.
 find_killing_node() {
   local host count=0 file="$run_dir/job/killed-$SLURM_JOB_ID"
   [[ -f ${own_log:-} ]] || return 0
   host="$(tail -c "+$(($1 + 1))" "$own_log" |
     sed -n 's/.*error: rank [0-9]* on \([^ ]*\) .*has ended without a word.*/\1/p' | head -n 1)"
   [[ -n $host ]] || return 0
+  ! tail -c "+$(($1 + 1))" "$own_log" | grep -qiE 'oom[_-]kill|out of memory' || return 0
   printf '%s\n' "$host" >>"$file"
   count="$(grep -cxF -e "$host" "$file")"
   ((count > 1)) || return 0
   bad_nodes="$(names_in_slurm "$host")"
-  [[ -z $bad_nodes ]] || say "a rank was killed on $host, for the $([[ $count == 2 ]] && echo second || echo "${count}th") time"
+  [[ -z $bad_nodes ]] || say "a rank was killed on $host $count times in this job"
 } 2>/dev/null # where nothing can be written, bash would say so
 
 # The hosts $1 as Slurm names the nodes of this job; those that it does not know are left out.

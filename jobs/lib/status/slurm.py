@@ -27,6 +27,7 @@ class Memory:
         self.gone = {}  # id of a job that has ended and left the queue -> [Task]
         self.ended = {}  # id of one that has ended and is still listed -> its lines in the queue, [Task]
         self.asked = {}  # id -> when the accounting was asked
+        self.told = {}  # id -> what it said then, [Task] or None
 
     def is_to_ask(self, job):
         """...the accounting, about a job that it could not tell the end of."""
@@ -56,9 +57,12 @@ class Slurm:
             self._ask_accounting(missing)
             for job in missing:
                 memory.asked[job] = time.monotonic()
+                memory.told[job] = self.tasks.get(job)
                 # A controller that did not answer may know more of it.
                 if not self.silent and has_ended(self.tasks.get(job)):
                     memory.gone[job] = self.tasks[job]
+        else:
+            self.tasks.update((job, memory.told[job]) for job in missing if memory.told.get(job))
 
     def _complete(self, job, memory):
         """With what squeue does not tell."""
@@ -67,8 +71,7 @@ class Slurm:
         if before and before[0] == listed:
             self.tasks[job] = before[1]
             return
-        self._ask_controller(job)
-        if has_ended(listed):
+        if self._ask_controller(job) and has_ended(listed):
             memory.ended[job] = listed, self.tasks[job]
 
     def _ask_queue(self, ids):
@@ -87,8 +90,8 @@ class Slurm:
                      limit, nodes or None, None))
 
     def _ask_controller(self, job):
-        """Restarts and exit status, which squeue does not tell."""
-        _, out, _ = run("scontrol", "show", "job", "-o", job)
+        """Restarts and exit status, which squeue does not tell. -> whether it has answered."""
+        status, out, _ = run("scontrol", "show", "job", "-o", job)
         facts = {}
         for line in out.split("\n"):
             found = dict(re.findall(r"(?:^|\s)(JobId|ArrayTaskId|Restarts|ExitCode)=(\S+)", line))
@@ -101,6 +104,7 @@ class Slurm:
                 restarts=int(restarts) if restarts.isdigit() else None,
                 reason=why_not_launched(task.reason, found.get("ExitCode")),
                 exit=exit_status(task.state, found.get("ExitCode")))
+        return status == 0
 
     def _ask_accounting(self, ids):
         clusters = os.environ.get("SLURM_CLUSTERS")  # sacct does not look at it, the other commands do

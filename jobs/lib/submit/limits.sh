@@ -100,8 +100,8 @@ choose_preflight_timeout() {
 warn_of_no_copies() {
   local -i many=64
   [[ $place == slurm && -n ${key_type[BCAST]:-} && -z ${value[BCAST]}${dropped[BCAST]:-} ]] || return 0
-  ((value[NODES] < many)) || warn "no BCAST: the ranks of ${value[NODES]} nodes read the program from the file system where it \
-lies; BCAST=FOLDER copies it to a disk of each node first, such as /tmp (BCAST= for none)"
+  ((value[NODES] < many)) || warn "no BCAST: on ${value[NODES]} nodes every rank reads the program from the file system where it \
+lies; BCAST=/tmp, or another local disk, copies it to each node first; BCAST= silences this"
 }
 
 # Ranks and CPUs of a job that runs on the site's compute nodes.

@@ -5,7 +5,8 @@
 declare -A state_of name_of
 declare -A tasks_of # of each job: its tasks and their states, as they were when the ended ones were noted
 declare -A end_of   # of each task that is over, ID/TASK: its exit status
-kPauses=(5 5 5 5 5 5 10 10 10 15 15 20 30 45 60) # seconds; the last one again and again
+# Seconds, the last one again and again: some sites forget a job a minute after its end.
+kPauses=(5 5 5 5 5 5 10 10 10 15 15 20 30)
 
 is_over() {
   case "$1" in
@@ -145,7 +146,7 @@ wait_for_jobs() {
       for id in "${ids[@]}"; do is_over "${state_of[$id]}" || open=1; done
       show_progress "$(progress_text "${ids[@]}")"
       ((open == 1)) || break
-      states="$(printf '%s ' "${tasks_of[@]}")"
+      states="${state_of[*]} ${tasks_of[*]}"
       [[ $states == "$before" ]] || looks=0
       before="$states"
     elif ((unanswered++ == 0)); then

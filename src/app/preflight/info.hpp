@@ -98,6 +98,7 @@ struct Preflight {
   FileInfo files;
   std::optional<GridInfo> grid;              ///< of a recipe
   std::string recipe_problem;                ///< why a training refuses it whatever its data are
+  std::string data_problem;                  ///< why some rank could not open its data
   std::string fit_problem;                   ///< why a training refuses it with its data
   std::vector<std::string> recipe_warnings;  ///< what a training warns of
   std::vector<Finding> findings;

@@ -295,6 +295,12 @@ class Judge {
     if (!info_.fit_problem.empty())
       error("data", info_.fit_problem,
             "the recipe, the shards that data.train and data.test name, or the number of ranks");
+    // Else the nodes tell of it.
+    if (!info_.data_problem.empty() &&
+        std::ranges::all_of(info_.ranks, &std::string::empty, &RankInfo::data_problem))
+      error(
+          "data", info_.data_problem,
+          "data.train and data.test: the shards can be opened now, and could not a moment before");
     problem_of_nodes(
         "data", &RankInfo::data_problem,
         nodes_.size() > 1

@@ -93,6 +93,7 @@ std::vector<int> RollCall::run(const MpiCaller& caller, milliseconds most) {
     rest(now - begin);
   }
   if (listens) hear(caller, heard);
+  // Of a word that nobody hears any more: MPI sends so few bytes without the receiver.
   caller.check(MPI_Waitall(static_cast<int>(sent.size()), sent.data(), MPI_STATUSES_IGNORE),
                "MPI_Waitall");
   return {};

@@ -91,6 +91,10 @@ class PlanTest(training.TrainingTest):
                                  "--set", "train.micro_block=4", "--set", "data.global_batch=192")
         self.assertTrue(any("with a power of two of them (4) twice" in said for said in document["advice"]),
                         document["advice"])
+        # Three micro-blocks a rank: that is why more leaves a node.
+        _, document = self.steps("--nodes", "8", "--site", "slow", "--ranks-per-node", "32",
+                                 "--set", "train.micro_block=1", "--set", "data.global_batch=768")
+        self.assertFalse(any("a power of two of them" in said for said in document["advice"]), document["advice"])
 
     def measured(self, name, *sets, ranks=0):
         done = self.quern("bench", "step", "mlp.toml", "--steps", "1", "--rounds", "1", "--json", name,

@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
     g_fails = true;
     if (differ && comm.rank() + 1 == comm.size()) {
       // The others have spoken, and have not yet ended all.
-      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
       throw quern::Error("no room in scratch");
     }
     comm.barrier();

@@ -44,13 +44,13 @@ TEST(PreflightDeadlineDeathTest, TheTimeOfEachStageBeginsAnew) {
 }
 
 TEST(PreflightDeadline, AStageMayHaveMoreTime) {
-  Deadline deadline(2s, 0s, true);
+  Deadline deadline(100s, 0s, true);
   deadline.enter("a long stage", 300s);
   EXPECT_GT(deadline.left(), 200s);
   EXPECT_EQ(deadline.text(), "within 300 s during a long stage");
   deadline.enter("a short one", 1s);
-  EXPECT_LE(deadline.left(), 2s);
-  EXPECT_EQ(deadline.text(), "within 2 s during a short one");
+  EXPECT_LE(deadline.left(), 100s);
+  EXPECT_EQ(deadline.text(), "within 100 s during a short one");
 }
 
 }  // namespace

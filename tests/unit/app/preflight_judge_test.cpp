@@ -183,6 +183,14 @@ TEST(PreflightJudge, DataThatANodeCannotRead) {
   expect_error(info, "'data/a.h5'", "folders of whole shards");
 }
 
+TEST(PreflightJudge, DataThatCouldNotBeOpenedAMomentBefore) {
+  Preflight info = good_launch(2, 1);
+  info.data_problem = "rank 1 on node2: cannot open 'data/a.h5'";
+  expect_error(info, "rank 1 on node2: cannot open 'data/a.h5'", "a moment before");
+  info.ranks[1].data_problem = "cannot open 'data/a.h5'";
+  expect_error(info, "node2: cannot open 'data/a.h5'", "that all nodes share");
+}
+
 TEST(PreflightJudge, ARecipeThatATrainingRefuses) {
   Preflight info = good_launch(2, 1);
   info.recipe_problem = "parallel.backend = \"serial\", but 2 ranks were started";

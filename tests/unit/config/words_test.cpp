@@ -43,14 +43,15 @@ TEST(Words, EndWithTheLastValue) {
 }
 
 // A resolved recipe would lose the key, and a run that is resumed take the default.
-TEST(Words, AreThereForWhatIsWritten) {
+TEST(Words, OfWhatStandsForNothingAreRefused) {
   std::vector<Key<LayerSpec>> list;
   TableKeys keys(
       list, "", [](auto& layer) -> auto& { return layer; });
   const Key<LayerSpec>& key =
       keys.choice("statistics", &LayerSpec::statistics, {{"block", Statistics::block}}, "");
-  test::expect_error([&] { key.write({}); }, ExitCode::failure,
-                     {"internal error: expected a word for every value of a choice"});
+  test::expect_error(
+      [&] { key.write({}); }, ExitCode::bad_input,
+      {"the recipe: statistics: a number that stands for nothing, expected \"block\""});
 }
 
 }  // namespace

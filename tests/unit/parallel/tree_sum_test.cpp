@@ -74,18 +74,19 @@ TEST(TreeSum, HasTheBitsOfItsReference) {
 }
 
 // What an update is given, piece by piece.
-struct Pieces {
-  std::vector<float> gradient;
-  std::vector<int> calls;  // for each float
+struct Pieces final : ParameterUpdater {
+  explicit Pieces(std::size_t count) : gradient(count), calls(count) {}
 
-  static void run(const void* self, std::int64_t begin, std::int64_t end, const float* piece) {
-    auto& pieces = *static_cast<Pieces*>(const_cast<void*>(self));
+  void update_pieces(std::int64_t begin, std::int64_t end, const float* piece) const override {
     EXPECT_EQ(begin % kLanes, 0);
     for (std::int64_t i = begin; i < end; ++i) {
-      pieces.gradient.at(static_cast<std::size_t>(i)) = piece[i - begin];
-      ++pieces.calls.at(static_cast<std::size_t>(i));
+      gradient.at(static_cast<std::size_t>(i)) = piece[i - begin];
+      ++calls.at(static_cast<std::size_t>(i));
     }
   }
+
+  mutable std::vector<float> gradient;
+  mutable std::vector<int> calls;  // for each float
 };
 
 TEST(TreeSum, GoesToTheUpdatePieceByPiece) {
@@ -101,12 +102,11 @@ TEST(TreeSum, GoesToTheUpdatePieceByPiece) {
           received.insert(received.end(), leaf.begin(), leaf.end());
         }
         const FloatView parameters("parameters", static_cast<std::size_t>(kFirst + count));
-        Pieces pieces{std::vector<float>(parameters.extent(0)),
-                      std::vector<int>(parameters.extent(0))};
+        const Pieces pieces(parameters.extent(0));
         const ExecSpace exec;
         host::tree_sum_update(
             exec, make_tree_sum_plan(offsets, BlockTree(num_leaves).traverse_blocks(0, num_leaves)),
-            test::to_view(received), kFirst, count, {&pieces, Pieces::run, parameters.data()});
+            test::to_view(received), kFirst, count, {&pieces, parameters.data()});
         exec.fence();
         std::vector<float> expected(kFirst, 0.0f);
         std::vector<int> once(kFirst, 0);
