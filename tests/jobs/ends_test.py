@@ -198,6 +198,8 @@ class EndsTest(unittest.TestCase):
         mixed, none = "starts on node1\nfails on node4\nfails on node2", "fails on node1\nfails on node2"
         for said, status, answers, expected, bad, tries in (
                 (failed, 1, "", 1, "node2,node3", 1), ("0: " + failed, 1, "", 1, "node2,node3", 1),
+                # A network that is cut in two: each side misses the other.
+                (failed + "\npreflight: failed on node1,node4; good on 2 other nodes", 1, "", 1, "", 3),
                 ("preflight: refused", 2, mixed, 2, "", 1), ("preflight: good to go", 0, mixed, 0, "", 1),
                 ("", 2, none, 2, "", 1), ("", 126, mixed, 1, "node2,node4", 1), ("", 137, none, 137, "", 3),
                 ("", 143, mixed, 143, "", 1), ("", 85, mixed, 85, "", 1)):
@@ -241,7 +243,23 @@ class EndsTest(unittest.TestCase):
                             run_step() {{ cat "$run_dir/says" >>"$own_log"; return {status}; }}
                             train; echo "then $? '$bad_nodes'" """)[1]
                     self.assertIn(f"then {status} '{bad}'\n", said)
-                    self.assertEqual("for the second time" in said, bad != "", said)
+                    self.assertEqual("2 times in this job" in said, bad != "", said)
+
+    def test_a_rank_that_is_killed_for_its_memory_is_not_the_nodes_fault(self):
+        log = self.run_dir / "log"
+        log.write_text("")
+        for _ in range(3):
+            said = self.run_script(f"""
+                own_log="{log}" SLURM_JOB_NODELIST=node[1-4] quern=quern recipe=r.toml settings=() changes=()
+                resume=auto submission=one
+                scontrol() {{ printf 'node%d\n' 1 2 3 4; }}
+                run_step() {{
+                  echo "quern: error: rank 3 on node2 has ended without a word (killed, or crashed): all ranks end" >>"$own_log"
+                  echo "slurmstepd: error: Detected 1 oom_kill event in StepId=7.0" >>"$own_log"
+                  return 137
+                }}
+                train; echo "then $? '$bad_nodes'" """)[1]
+            self.assertIn("then 137 ''\n", said)
 
     def test_nodes_are_left_out_where_there_are_others(self):
         for before, answer, left_out in (("(null)", "true", "node2"), ("node[5-6]", "true", "node[5-6],node2"),

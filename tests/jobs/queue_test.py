@@ -88,7 +88,7 @@ class QueueTest(SubmitCase):
         self.assertEqual(pauses[:2], [5, 5])
         running = pauses[2:]
         self.assertEqual(running, sorted(running))
-        self.assertEqual((running[0], running[-1]), (5, 60))
+        self.assertEqual((running[0], running[-1]), (5, 30))
         self.assertLess(sum(running[:6]), 60)
 
     def test_watch_asks_once_about_what_has_ended(self):
