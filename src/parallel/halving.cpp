@@ -51,7 +51,9 @@ class Builder {
   }
 
   /// A partial sum goes to the owner of its leaf, and nothing comes back.
-  void gather(const HalvingLeaf& leaf) {
+  void gather(const HalvingLeaf& leaf, const BlockTree& tree) {
+    if (leaf.is_ready()) return;
+    has_only_rounds_ = false;
     for (const PartialSum& part : leaf.parts) {
       if (part.rank == leaf.owner) continue;
       if (part.rank == own_) gathering_.give.push_back({leaf.owner, part.number});
@@ -59,11 +61,13 @@ class Builder {
       count(part.rank, 1, num_floats_ - 1);
       count(leaf.owner, 1, num_floats_ - 1);
     }
-    if (leaf.owner != own_ || leaf.is_ready()) return;
+    if (leaf.owner != own_) return;
     gathering_.parts = leaf.parts;
+    gathering_.order = tree.traverse_nodes(leaf.part_nodes);
   }
 
   void feed(const Feed& feed) {
+    has_only_rounds_ = false;
     begin_round({feed.from, feed.to});
     move(feed.to, feed.from, num_floats_ - 1, num_floats_);
     count_sent(feed.from, feed.to, num_floats_ - 1);
@@ -73,7 +77,7 @@ class Builder {
   }
 
   Halving result() {
-    Halving halving{std::move(gathering_), std::move(rounds_), {}, true};
+    Halving halving{std::move(gathering_), std::move(rounds_), {}, has_only_rounds_};
     for (const ExchangeLoad& load : loads_) {
       halving.load.messages = std::max(halving.load.messages, load.messages);
       halving.load.floats = std::max(halving.load.floats, load.floats);
@@ -145,6 +149,7 @@ class Builder {
   int own_;
   int ranks_per_node_;
   LeafGathering gathering_;
+  bool has_only_rounds_ = true;
   std::vector<HalvingRound> rounds_;
   std::vector<ExchangeLoad> loads_;  // of each rank
   std::int64_t all_floats_ = 0;
@@ -176,16 +181,11 @@ Halving make_halving(const BatchPartition& partition, std::int64_t num_floats, i
   const std::vector<HalvingLeaf> leaves = halving_leaves(partition);
   const std::vector<Feed> all_feeds = feeds(leaves, partition.num_ranks());
   Builder builder(num_floats, partition.num_ranks(), rank, ranks_per_node);
-  for (const HalvingLeaf& leaf : leaves) builder.gather(leaf);
+  for (const HalvingLeaf& leaf : leaves) builder.gather(leaf, tree);
   // On the way back whoever feeds others has been fed before.
   for (auto feed = all_feeds.rbegin(); feed != all_feeds.rend(); ++feed) builder.feed(*feed);
   add_leaves(leaves, tree, builder);
-  Halving halving = builder.result();
-  halving.has_only_rounds =
-      all_feeds.empty() && std::ranges::all_of(leaves, &HalvingLeaf::is_ready);
-  for (const HalvingLeaf& leaf : leaves)
-    if (leaf.owner == rank) halving.gathering.order = tree.traverse_nodes(leaf.part_nodes);
-  return halving;
+  return builder.result();
 }
 
 std::int64_t Halving::floats_sent(std::int64_t num_floats) const {
