@@ -8,7 +8,7 @@
 
 namespace quern {
 
-/// A call of the transport failed, often on all ranks at once.
+/// A call of MPI failed, often on all ranks at once.
 class TransportError : public Error {
  public:
   /// `where`: "rank 3 (node2)". The message is "MPI_Bcast failed on rank 3 (node2): reason".
