@@ -33,7 +33,7 @@ class BroadcastTest(SubmitCase):
             with self.subTest(site=site, values=values):
                 done = self.submit(site, "train", "RECIPE=mlp.toml", f"RUN_DIR=run-{len(values)}-{warned}-{values[-1]}", *values)
                 self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertEqual(done.stderr.count("warning: no BCAST: the ranks of 64 nodes read the program"), warned)
+                self.assertEqual(done.stderr.count("warning: no BCAST: on 64 nodes every rank reads the program"), warned)
                 self.assertEqual(done.stderr.count("BCAST"), 3 * warned, done.stderr)
 
     def test_every_job_of_a_plan_that_starts_ranks(self):
