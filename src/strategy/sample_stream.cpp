@@ -108,10 +108,11 @@ std::vector<SampleStream::Run> SampleStream::runs_of(std::int64_t window) const 
   for (std::int64_t track = buffers_.first_track; track < buffers_.first_track + buffers_.tracks;
        ++track) {
     const std::int64_t size = order.size(track, in_epoch);
-    for (WindowPlace place{track, in_epoch, 0}; place.index < size;) {
+    for (std::int64_t index = 0; index < size;) {
+      const WindowPlace place{track, in_epoch, index};
       const std::int64_t count = order.run(place);
-      runs.push_back({order.sample(place), count, buffers_.track_at(track, window) + place.index});
-      place.index += count;
+      runs.push_back({order.sample(place), count, buffers_.track_at(track, window) + index});
+      index += count;
     }
   }
   if (in_epoch == plan_.windows - 1) {
