@@ -66,8 +66,9 @@ class LockTest(training.TrainingTest):
         """The next start of the job does not wait for it: its node may be out of touch."""
         sets = ("train.epochs=8", "checkpoint.keep_best=true", "checkpoint.every_steps=5")
         self.train("mlp", "begun", *sets, "train.epochs=2")
-        with open(self.folder / "begun" / "metrics.jsonl", "a", encoding="utf-8") as file:
-            file.write('{"kind":"step","epo')  # so that it is written anew
+        file = self.folder / "begun" / "metrics.jsonl"
+        *lines, last = file.read_text().splitlines(keepends=True)
+        file.write_text("".join(lines) + '{"kind":"step","epo\n' + last)  # so that it is written anew
         self.train("mlp", "whole", *sets)
         for number, (begun, text, at) in enumerate([
                 (True, "metrics.jsonl.tmp", 1), (True, "recipe.toml.tmp", 1), (True, "checkpoints/ckpt-0000000030.h5.tmp", 2),
