@@ -19,7 +19,7 @@ namespace {
 
 // What all benchmarks share on the command line.
 void add_bench_options(CommandLine command, BenchOptions& options) {
-  command.add_option("--rounds", options.rounds, "Rounds; the median counts")
+  command.add_option("--rounds", options.rounds, "Number of rounds; the median is reported")
       .in_range(1, 1000)
       .show_default();
   command.add_option("--json", options.json, "Write the figures to this file, too")

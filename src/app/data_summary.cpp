@@ -38,8 +38,8 @@ std::string classes_text(const DataSummary& summary) {
   const std::vector<std::int64_t>& counts = summary.class_counts;
   if (counts.empty()) return "";
   const auto [fewest, most] = std::minmax_element(counts.begin(), counts.end());
-  std::string text =
-      fmt::format("{:<14} {}, of {} to {} samples\n", "classes", counts.size(), *fewest, *most);
+  std::string text = fmt::format("{:<14} {}, with {} to {} samples each\n", "classes",
+                                 counts.size(), *fewest, *most);
   const std::size_t shown = std::min(counts.size(), kMaxLines);
   for (std::size_t i = 0; i < shown; ++i) {
     const double share =

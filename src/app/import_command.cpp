@@ -135,7 +135,8 @@ ExitCode start(const ImportOptions& options) {
 Command add_import_command(CommandLine app) {
   const auto options = std::make_shared<ImportOptions>();
   CommandLine command = app.add_command(
-      "import", "Make a checkpoint out of weights from elsewhere, for a recipe's network");
+      "import",
+      "Create a checkpoint for a recipe's network from a safetensors file or a checkpoint");
   command
       .add_option("file", options->file, "safetensors file with PyTorch's names, or a checkpoint")
       .required()
@@ -149,11 +150,11 @@ Command add_import_command(CommandLine app) {
       .not_empty()
       .type_name("FILE");
   command
-      .add_option("--rename", options->rename,
-                  "Names in the file that begin with OLD begin with NEW in the network: "
-                  "'module.=' takes a prefix away, '=net.' puts one in front of all names; a rule "
-                  "that fits no tensor is an error (may be "
-                  "repeated)")
+      .add_option(
+          "--rename", options->rename,
+          "Replace the prefix OLD of tensor names by NEW: 'module.=' removes a prefix, '=net.' "
+          "adds one to all names; a rule that matches no tensor is an error (may be "
+          "repeated)")
       .type_name("OLD=NEW")
       .one_value_each();
   command

@@ -65,8 +65,8 @@ ExitCode export_metrics(const MetricsOptions& options) {
 
 Command add_metrics_command(CommandLine app) {
   const auto options = std::make_shared<MetricsOptions>();
-  CommandLine command =
-      app.add_command("metrics", "The figures of a run as CSV, or as an event file of TensorBoard");
+  CommandLine command = app.add_command(
+      "metrics", "Export the metrics of a run as CSV or as a TensorBoard event file");
   command.add_option("run", options->run, "Run folder").required().type_name("RUN_DIR");
   command.add_flag("--csv", options->csv, "A table, one line per record of metrics.jsonl");
   command.add_option("--out", options->out, "CSV file (default: standard output)")

@@ -405,10 +405,12 @@ Command add_plan_command(CommandLine app) {
   const auto options = std::make_shared<PlanOptions>();
   CommandLine command = app.add_command(
       "plan",
-      "What a step of a recipe takes on many nodes: batch, blocks, bytes, efficiency, and "
-      "what to change");
+      "Predict the time of a training step on many nodes: batch, bytes sent, efficiency, and what "
+      "to change");
   command.add_option("recipe", options->recipe, "Recipe file (TOML)").required().type_name("FILE");
-  command.add_option("--nodes", options->nodes, "How many; several for a table: 8,64,512")
+  command
+      .add_option("--nodes", options->nodes,
+                  "Number of nodes; a list such as 8,64,512 prints a table")
       .required()
       .type_name("N");
   const Option site =

@@ -200,7 +200,7 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
 Command add_predict_command(CommandLine app) {
   const auto options = std::make_shared<PredictOptions>();
   CommandLine command = app.add_command(
-      "predict", "Class of every sample, or the numbers that a network puts out, as CSV");
+      "predict", "Predict the class of each sample, or the network's outputs, as CSV or an array");
   command.add_option("checkpoint", options->checkpoint, "Checkpoint file or run folder")
       .required()
       .type_name("FILE|DIR");
@@ -215,20 +215,17 @@ Command add_predict_command(CommandLine app) {
   command.add_flag("--as-values", options->source.as_values,
                    "Bytes of --images are numbers as they are, as with quern shard --as-values");
   command
-      .add_option(
-          "--data", options->data,
-          "Folder of HDF5 shards; of classifiers it adds label and loss, of other networks the "
-          "targets that the set has")
+      .add_option("--data", options->data,
+                  "Folder of HDF5 shards; adds the label and the loss (classifiers) or the targets "
+                  "(other networks) to the output")
       .type_name("DIR");
   add_split_option(command, options->split);
   add_memory_option(command, options->memory);
   command.add_option("--batch", options->batch, "Samples that a rank takes at a time")
       .in_range(1, 1 << 20)
       .show_default();
-  command.add_flag(
-      "--probabilities", options->probabilities,
-      "Of classifiers: the probabilities of all classes as further columns of the CSV, "
-      "behind the others");
+  command.add_flag("--probabilities", options->probabilities,
+                   "Classifiers: append the probabilities of all classes as CSV columns");
   command.add_flag(
       "--timing", options->timing,
       "Print to standard error how long a batch takes, without reading and writing files");

@@ -275,7 +275,7 @@ Command add_shard_command(CommandLine app) {
   SampleSetSource& source = options->source;
   CommandLine command = app.add_command(
       "shard",
-      "Turn samples (IDX, NumPy, HDF5, CSV, CIFAR, folders of pictures) into HDF5 shards; alone or "
+      "Convert samples (IDX, NumPy, HDF5, CSV, CIFAR, image folders) to HDF5 shards; alone or "
       "under mpirun");
   command
       .add_option(
@@ -308,9 +308,10 @@ Command add_shard_command(CommandLine app) {
       .show_default();
   const Option shuffle =
       command
-          .add_option("--shuffle", options->shuffle,
-                      "Put the samples into a random order, that of this seed. For streamed sets, "
-                      "which are sorted by class in their files")
+          .add_option(
+              "--shuffle", options->shuffle,
+              "Shuffle the samples with this seed. Use it for sets that will be streamed and "
+              "whose files are sorted by class")
           .in_range(0, std::numeric_limits<int>::max())
           .type_name("SEED");
   Option hold_out =
@@ -346,7 +347,7 @@ Command add_shard_command(CommandLine app) {
       .not_empty()
       .type_name("FILE");
   command.add_flag("--as-values", source.as_values,
-                   "Bytes are numbers as they are: no pixels, which networks read divided by 255");
+                   "Treat bytes as plain numbers, not as pixels (pixels are divided by 255)");
   command
       .add_option("--sha256", source.sha256,
                   "Expected SHA-256 of the samples' file, or of its unpacked content")

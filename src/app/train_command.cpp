@@ -184,9 +184,9 @@ Command add_train_command(CommandLine app) {
   command
       .add_option(
           "--change", options->changes,
-          "As --set, for a run that is resumed: go on with this value of a setting of the "
-          "optimizer or of another key that may change, whatever the checkpoint was trained "
-          "with (may be repeated)")
+          "Like --set, for a resumed run: continue with this value even if the checkpoint was "
+          "trained with another one. For optimizer settings and the keys that may always "
+          "change (may be repeated)")
       .type_name("KEY=VALUE")
       .one_value_each();
   Option dry_run = command.add_flag(
@@ -199,9 +199,9 @@ Command add_train_command(CommandLine app) {
       "run, and stop: without data, launcher or device");
   check_recipe.excludes(dry_run);
   command
-      .add_option(
-          "--ranks", options->ranks,
-          "With --check-recipe: for so many ranks. A training has those that mpirun or srun starts")
+      .add_option("--ranks", options->ranks,
+                  "With --check-recipe: check for this many ranks (mpirun or srun sets the number "
+                  "for training)")
       .needs(check_recipe)
       .in_range(1, 1 << 20)
       .type_name("N")

@@ -55,7 +55,8 @@ ExitCode watch(const WatchOptions& options) {
 Command add_watch_command(CommandLine app) {
   const auto options = std::make_shared<WatchOptions>();
   CommandLine command = app.add_command(
-      "watch", "A live view of a run from its files: loss, speed, time left, who waits for whom");
+      "watch",
+      "Show a run live, from its files: loss, speed, time left, which rank the others wait for");
   command.add_option("run", options->run, "Run folder").required().type_name("RUN_DIR");
   command.add_flag("--once", options->once,
                    "Print it once and end (also where the output is no terminal)");

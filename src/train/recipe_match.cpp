@@ -72,8 +72,8 @@ std::vector<RecipeDifference> accepted_differences(const RecipeOnRanks& ours,
         ", but data.batch_per_rank makes " + first.ours +
         " now: start as many ranks as then, or give --set data.global_batch=" + first.theirs);
   }
-  throw InputError(context.where + " is of another recipe: " + text_of(others) + " (" +
-                   context.remedy + ", or the old " + (is_one ? "value" : "values") +
+  throw InputError(context.where + " belongs to a run of a different recipe: " + text_of(others) +
+                   " (" + context.remedy + ", or the old " + (is_one ? "value" : "values") +
                    (context.may_resume ? option_text(others) : "") + ")");
 }
 

@@ -213,7 +213,7 @@ StartingPoint find_starting_point(const std::string& resume, const RunFolder& fo
                                   const RunIdentity& run) {
   if (std::filesystem::exists(folder.stop_file())) {
     throw InputError("'" + folder.stop_file().string() +
-                     "' asks this run to stop (remove the file to train on)");
+                     "' stops this run (remove the file to continue training)");
   }
   StartingPoint found;
   std::optional<LoadedCheckpoint>& start = found.checkpoint;

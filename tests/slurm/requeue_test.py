@@ -154,7 +154,7 @@ class RequeueTest(cluster.JobTest):
         step = self.wait_for_checkpoint(first, "begun", after=45)
         toy.write_recipe(self.folder, text=toy.RECIPE.replace("lr = 1e-3", "lr = 0.5"))
         other = self.submit("generic", "train", "RECIPE=toy.toml", "RUN_DIR=begun", "TIME=10", check=False)
-        self.assertIn("of another recipe", other.stderr)
+        self.assertIn("of a different recipe", other.stderr)
         toy.write_recipe(self.folder, text="# edited\n" + toy.RECIPE)
         second = self.start("begun", "SBATCH=--hold", f"AFTER=afterany:{first}")
         self.signal(first)

@@ -233,7 +233,7 @@ class Judge {
       const auto count = static_cast<int>(cpus.size());
       if (count == 0 || wanted <= count || count >= ranks[0]->machine_cpus) continue;
       error("processors",
-            fmt::format("{} on {} want the {} {}", count_text(wanted, "thread"), host,
+            fmt::format("{} on {} share {} ({})", count_text(wanted, "thread"), host,
                         count_text(count, "processor"), cpu_list_text(cpus)),
             fix);
       return;

@@ -155,17 +155,17 @@ class BadFilesTest(RefusalTest):
         foreign = shutil.copy(checkpoint_file(self.folder / "other", 10), self.folder / "run" / "checkpoints")
         name = "run/checkpoints/ckpt-0000000010.h5"
         differences = "seed is 9 there, and 3 now; data.global_batch is 60 there, and 49 now"
-        self.refused(TRAIN, f"error: {name} is of another recipe: {differences} (take another --run-dir, or the old "
+        self.refused(TRAIN, f"error: {name} belongs to a run of a different recipe: {differences} (take another --run-dir, or the old "
                      "values)")
         (self.folder / "run" / "recipe.toml").unlink()
-        self.refused(TRAIN, f"error: {name} is of another recipe: {differences}", ranks=[0])
+        self.refused(TRAIN, f"error: {name} belongs to a run of a different recipe: {differences}", ranks=[0])
         self.refused(["train", "mlp.toml", "--run-dir", "new", "--resume", name],
-                     f"error: {name} is of another recipe: {differences} (take another checkpoint, or the old values)",
+                     f"error: {name} belongs to a run of a different recipe: {differences} (take another checkpoint, or the old values)",
                      ranks=[0])
         Path(foreign).unlink()
         shutil.copy(self.folder / "other" / "recipe.toml", self.folder / "run")
         (self.folder / "run" / "DONE").unlink()
-        self.refused(TRAIN, f"error: run/recipe.toml is of another recipe: {differences} (take another --run-dir",
+        self.refused(TRAIN, f"error: run/recipe.toml belongs to a run of a different recipe: {differences} (take another --run-dir",
                      ranks=[0])
 
     def test_done_without_a_checkpoint(self):

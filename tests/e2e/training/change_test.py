@@ -51,7 +51,7 @@ class ChangeTest(RefusalTest):
     def test_nothing_changes_by_accident(self):
         self.train("mlp", "run", "train.epochs=2")
         self.refused([*self.arguments("run", (), [LOWER])],
-                     "run/recipe.toml is of another recipe: optimizer.lr is 0.002 there, and 0.001 now (take another "
+                     "run/recipe.toml belongs to a run of a different recipe: optimizer.lr is 0.002 there, and 0.001 now (take another "
                      "--run-dir, or the old value; --change optimizer.lr=... resumes with what is stated now)")
         self.refused([*self.arguments("run", [LOWER], ["optimizer.clip_norm=1", "optimizer.eps=1e-6"])],
                      "; --change optimizer.eps=... --change optimizer.clip_norm=... resumes with", ranks=[0])

@@ -117,7 +117,7 @@ class FineTuningTest(training.TrainingTest):
                               ('"body"', '"body", rename=["fc=head"]', "rename")):
             done = self.train("head", "run", INIT.replace(old, new), expected=2)
             self.assertEqual(len(done.errors()), 1, done)
-            self.assertIn(f"of another recipe: network.init.{key} is ", done.err)
+            self.assertIn(f"of a different recipe: network.init.{key} is ", done.err)
             self.assertEqual(tree(self.folder / "run"), before)
 
     def test_names_change_on_the_way(self):

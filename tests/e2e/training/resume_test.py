@@ -127,7 +127,7 @@ class ResumeTest(training.TrainingTest):
         done = run.wait()
         self.assertEqual(set(done.codes), {2}, done)
         self.assertEqual(len(done.errors()), 1, done)
-        self.assertIn("is of another recipe", done.errors()[0])
+        self.assertIn("belongs to a run of a different recipe", done.errors()[0])
         self.assertEqual(tree(self.folder / "run"), before)
 
     def test_signal_to_the_single_process(self):

@@ -132,19 +132,19 @@ TEST(PreflightJudge, DevicesThatNobodyUses) {
 TEST(PreflightJudge, MoreThreadsThanProcessors) {
   Preflight info = good_launch(1, 2);
   info.ranks[1].threads = 2;
-  expect_error(info, "2 threads on node1 want the 1 processor 1", "--cpus-per-task");
+  expect_error(info, "2 threads on node1 share 1 processor (1)", "--cpus-per-task");
 }
 
 TEST(PreflightJudge, RanksBoundToTheSameProcessor) {
   Preflight info = good_launch(1, 2);
   info.ranks[1].cpus = info.ranks[0].cpus;
-  expect_error(info, "2 threads on node1 want the 1 processor 0", "srun -c");
+  expect_error(info, "2 threads on node1 share 1 processor (0)", "srun -c");
 }
 
 TEST(PreflightJudge, OneFindingForAllNodes) {
   Preflight info = good_launch(5, 1);
   for (RankInfo& rank : info.ranks) rank.threads = 2;
-  expect_error(info, "2 threads on node1 want the 1 processor 0 (and on 4 more nodes)",
+  expect_error(info, "2 threads on node1 share 1 processor (0) (and on 4 more nodes)",
                "--cpus-per-task");
 }
 
