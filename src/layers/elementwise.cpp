@@ -7,6 +7,7 @@
 #include "base/assert.hpp"
 #include "base/error.hpp"
 #include "tensor/chunks.hpp"
+#include "tensor/sigmoids.hpp"
 
 namespace quern {
 
@@ -37,7 +38,7 @@ struct Tanh {
   static constexpr bool kFromOutput = true;
   static constexpr const char* kForward = "quern::layers::tanh";
   static constexpr const char* kBackward = "quern::layers::tanh_backward";
-  KOKKOS_INLINE_FUNCTION static float forward(float x) { return Kokkos::tanh(x); }
+  KOKKOS_INLINE_FUNCTION static float forward(float x) { return tanh_plain(x); }
   KOKKOS_INLINE_FUNCTION static float backward(float, float y, float dy) {
     return dy * (1 - y * y);
   }
@@ -47,7 +48,7 @@ struct Sigmoid {
   static constexpr bool kFromOutput = true;
   static constexpr const char* kForward = "quern::layers::sigmoid";
   static constexpr const char* kBackward = "quern::layers::sigmoid_backward";
-  KOKKOS_INLINE_FUNCTION static float forward(float x) { return 1 / (1 + Kokkos::exp(-x)); }
+  KOKKOS_INLINE_FUNCTION static float forward(float x) { return sigmoid(x); }
   KOKKOS_INLINE_FUNCTION static float backward(float, float y, float dy) {
     return dy * (1 - y) * y;
   }
@@ -59,15 +60,10 @@ struct Gelu {
   static constexpr bool kFromOutput = false;
   static constexpr const char* kForward = "quern::layers::gelu";
   static constexpr const char* kBackward = "quern::layers::gelu_backward";
-  static constexpr float kSqrtHalf = 0.70710678118654752f;
-  static constexpr float kInverseSqrtTwoPi = 0.39894228040143268f;
-  KOKKOS_INLINE_FUNCTION static float distribution(float x) {
-    return 0.5f * (1 + Kokkos::erf(x * kSqrtHalf));
-  }
-  KOKKOS_INLINE_FUNCTION static float forward(float x) { return x * distribution(x); }
+  KOKKOS_INLINE_FUNCTION static float forward(float x) { return x * normal_distribution(x).below; }
   KOKKOS_INLINE_FUNCTION static float backward(float x, float, float dy) {
-    const float density = kInverseSqrtTwoPi * Kokkos::exp(-0.5f * x * x);
-    return dy * (distribution(x) + x * density);
+    const NormalDistribution normal = normal_distribution(x);
+    return dy * (normal.below + x * normal.density);
   }
 };
 
@@ -76,9 +72,9 @@ struct Silu {
   static constexpr bool kFromOutput = false;
   static constexpr const char* kForward = "quern::layers::silu";
   static constexpr const char* kBackward = "quern::layers::silu_backward";
-  KOKKOS_INLINE_FUNCTION static float forward(float x) { return x / (1 + Kokkos::exp(-x)); }
+  KOKKOS_INLINE_FUNCTION static float forward(float x) { return x * sigmoid(x); }
   KOKKOS_INLINE_FUNCTION static float backward(float x, float, float dy) {
-    const float gate = 1 / (1 + Kokkos::exp(-x));
+    const float gate = sigmoid(x);
     return dy * gate * (1 + x * (1 - gate));
   }
 };

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/host/pool_planes.hpp"
 #include "layers/pool_kernels.hpp"
+#include "linalg/host/simd.hpp"
 #include "tensor/chunks.hpp"
 
 namespace quern::host {
 
 namespace {
+
+using simd::Register;
 
 /// Means of one (group, channel) plane. Size: the window's size, 0 if only known when running.
 template <int Size>
@@ -28,12 +31,12 @@ struct AvgPoolForward {
   void average(const float* in, const WindowPart& part, float* out) const {
     const int rows = Known > 0 ? Known : part.rows;
     const int columns = Known > 0 ? Known : part.columns;
-    QUERN_VECTORIZE
-    for (int l = 0; l < kLanes; ++l) {
-      float sum = 0;
+    for (int lane = 0; lane < kLanes; lane += simd::kRegisterLanes) {
+      Register sum{};
       for (int kh = 0; kh < rows; ++kh)
-        for (int kw = 0; kw < columns; ++kw) sum += in[(kh * window.width + kw) * kLanes + l];
-      out[l] = sum * factor;
+        for (int kw = 0; kw < columns; ++kw)
+          sum += simd::load<Register>(in + (kh * window.width + kw) * kLanes + lane);
+      simd::store(out + lane, sum * factor);
     }
   }
 };

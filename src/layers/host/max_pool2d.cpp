@@ -2,7 +2,6 @@
 #include "layers/host/pool_planes.hpp"
 #include "layers/pool_kernels.hpp"
 #include "linalg/host/simd.hpp"
-#include "tensor/chunks.hpp"
 
 namespace quern::host {
 
@@ -10,12 +9,6 @@ namespace {
 
 using simd::LaneIndex;
 using simd::Register;
-
-/// The comparison that both directions scan a window with: ties keep the first, NaN replaces.
-inline bool replaces(float value, float best) {
-  // Not ||: both sides are cheap, and a branch would keep the lanes from running together.
-  return (value > best) | (value != value);
-}
 
 /// Maxima of one (group, channel) plane. Size: the window's size, 0 if only known when running.
 template <int Size>
@@ -37,15 +30,15 @@ struct MaxPoolForward {
   void maximum(const float* in, const WindowPart& part, float* out) const {
     const int rows = Known > 0 ? Known : part.rows;
     const int columns = Known > 0 ? Known : part.columns;
-    QUERN_VECTORIZE
-    for (int l = 0; l < kLanes; ++l) {
-      float best = in[l];
+    for (int lane = 0; lane < kLanes; lane += simd::kRegisterLanes) {
+      Register best = simd::load<Register>(in + lane);
       for (int kh = 0; kh < rows; ++kh)
         for (int kw = 0; kw < columns; ++kw) {
-          const float value = in[(kh * window.width + kw) * kLanes + l];
-          best = replaces(value, best) ? value : best;
+          const Register value =
+              simd::load<Register>(in + (kh * window.width + kw) * kLanes + lane);
+          best = simd::larger(value, best);
         }
-      out[l] = best;
+      simd::store(out + lane, best);
     }
   }
 };
@@ -93,7 +86,7 @@ struct MaxPoolBackward {
       LaneIndex winner{};
       for (int k = 1; k < count; ++k) {
         const Register value = simd::load<Register>(in + offset(k) + lane);
-        const LaneIndex better = (value > best) | (value != value);  // as of replaces()
+        const LaneIndex better = (value > best) | (value != value);  // as of lanes_that_replace
         winner = better ? LaneIndex{} + k : winner;
         best = better ? value : best;
       }

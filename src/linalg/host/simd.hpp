@@ -284,6 +284,10 @@ inline unsigned lanes_that_replace(Register value, Register best) {
 inline Register select_lanes(unsigned bits, Register a, Register b) {
   return _mm512_mask_mov_ps(b, static_cast<__mmask16>(bits), a);
 }
+/// `value` in the lanes_that_replace(value, best), else `best`.
+inline Register larger(Register value, Register best) {
+  return select_lanes(lanes_that_replace(value, best), value, best);
+}
 
 #else
 
@@ -310,6 +314,9 @@ inline Register select_lanes(unsigned bits, Register a, Register b) {
   LaneIndex bit{};
   for (int lane = 0; lane < kRegisterLanes; ++lane) bit[lane] = 1 << lane;
   return (static_cast<int>(bits) & bit) != 0 ? a : b;
+}
+inline Register larger(Register value, Register best) {
+  return ((value > best) | (value != value)) ? value : best;
 }
 
 #endif

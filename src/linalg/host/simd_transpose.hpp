@@ -6,10 +6,11 @@
 
 namespace quern::simd {
 
-/// Transposes the square block of as many registers as one has lanes: rounds of a butterfly, which
-/// exchange the off-diagonal halves of all pairs of rows `Step` apart, then of rows half as far.
-template <int Step = kRegisterLanes / 2>
-inline void transpose(Register (&rows)[kRegisterLanes]) {
+/// Transposes square blocks that lie side by side in Rows registers; there is one block if these
+/// are as many as a register has lanes. Rounds of a butterfly exchange the off-diagonal halves of
+/// all pairs of rows `Step` apart, then of rows half as far.
+template <int Rows, int Step = Rows / 2>
+inline void transpose(Register (&rows)[Rows]) {
   LaneIndex low{};
   LaneIndex high{};
   QUERN_UNROLL
@@ -19,14 +20,14 @@ inline void transpose(Register (&rows)[kRegisterLanes]) {
     high[lane] = upper ? kRegisterLanes + lane : lane + Step;
   }
   QUERN_UNROLL
-  for (int r = 0; r < kRegisterLanes; ++r) {
+  for (int r = 0; r < Rows; ++r) {
     if (r & Step) continue;
     const Register a = rows[r];
     const Register b = rows[r + Step];
     rows[r] = shuffle(a, b, low);
     rows[r + Step] = shuffle(a, b, high);
   }
-  if constexpr (Step > 1) transpose<Step / 2>(rows);
+  if constexpr (Step > 1) transpose<Rows, Step / 2>(rows);
 }
 
 /// out[j * out_row + i] = in[i * in_row + j] for i and j from 0 to 15. No aliasing.
