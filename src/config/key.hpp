@@ -31,7 +31,7 @@ template <class Target>
 struct Key {
   std::string path;      ///< dotted, from the table that fills a Target: "optimizer.lr"
   std::string expected;  ///< what a value looks like: "number > 0"
-  std::string meaning;   ///< one line for docs/recipes.md
+  std::string meaning;   ///< one line for docs/recipe-keys.md
 
   /// Stores a good value in the target, reports a bad one.
   std::function<void(const toml::node&, const ValueContext&, Target&)> read;

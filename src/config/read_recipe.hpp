@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From TOML text to a Recipe with every default filled in. docs/recipes.md lists the keys.
+// From TOML text to a Recipe with every default filled in. docs/recipe-keys.md lists the keys.
 #pragma once
 
 #include <filesystem>

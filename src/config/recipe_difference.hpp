@@ -18,7 +18,7 @@ struct RecipeDifference {
   bool may_be_asked_for = false;
 };
 
-/// The keys, in the order of docs/recipes.md, that would make the resumed run another one; none
+/// The keys, in the order of docs/recipe-keys.md, that would make the resumed run another one; none
 /// when it may go on. Where a choice differs ("optimizer.type"), the keys that belong to it are
 /// left out.
 ///

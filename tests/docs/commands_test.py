@@ -43,7 +43,7 @@ def options_in(text):
 
 @functools.cache
 def recipe_keys():
-    text = (ROOT / "docs/recipes.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/recipe-keys.md").read_text(encoding="utf-8")
     return set(re.findall(r"(?m)^\| `([\w.]+)` \|", text))
 
 

@@ -51,8 +51,8 @@ def spans(text):
 
 
 def key_types():
-    """{key: its type} of a recipe, as docs/recipes.md lists them (which a test writes from the program)."""
-    return dict(ROW.findall(read("docs/recipes.md")))
+    """{key: its type} of a recipe, as docs/recipe-keys.md lists them (which a test writes from the program)."""
+    return dict(ROW.findall(read("docs/recipe-keys.md")))
 
 
 def wrong_key(span, types):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/recipes.md holds a reference that is made from the keys' declarations. When it is out of
+// docs/recipe-keys.md holds a reference that is made from the keys' declarations. When it is out of
 // date, run this test with QUERN_UPDATE_DOCS=1.
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 namespace quern {
 namespace {
 
-const std::filesystem::path kDocument = test::source_folder() / "docs/recipes.md";
+const std::filesystem::path kDocument = test::source_folder() / "docs/recipe-keys.md";
 const std::string kBegin = "<!-- begin of the key reference, made by key_reference_test -->\n";
 const std::string kEnd = "<!-- end of the key reference -->\n";
 
@@ -76,7 +76,7 @@ TEST(KeyReference, DocumentAndCodeKnowTheSameKeys) {
     std::ofstream(kDocument) << document;
   }
   EXPECT_EQ(stated_reference(document), make_reference())
-      << "run this test with QUERN_UPDATE_DOCS=1 and commit docs/recipes.md";
+      << "run this test with QUERN_UPDATE_DOCS=1 and commit docs/recipe-keys.md";
 }
 
 TEST(KeyReference, EveryKeyIsExplained) {
