@@ -3,7 +3,7 @@
 """Quern against PyTorch on one GPU: eager, torch.compile and a whole-step CUDA graph, in one run.
 
 Prints microseconds per step, Quern's speed relative to each peer's (above 1: Quern is faster) and
-the targets of docs/gpu.md beside them. Each round runs all of them, each time in another order; the
+the targets next to them. Each round runs all of them, each time in another order; the
 figures are medians over the rounds. Needs a Quern built for GPUs and a PyTorch that finds one.
 """
 
