@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
       return trained;
     });
   }
-  // Here the simulation would go on. It only waits for what the others have learned.
+  // Here the simulation would continue. It only waits for what the others have learned.
   int status = static_cast<int>(code);
   MPI_Bcast(&status, 1, MPI_INT, size - 1, MPI_COMM_WORLD);
   MPI_Bcast(&error, 1, MPI_DOUBLE, size - 1, MPI_COMM_WORLD);
