@@ -51,6 +51,8 @@ std::vector<Key<BlockSpec>> make_block_keys() {
               "Of its batch normalisation, as there");
   keys.boolean("trainable", &B::trainable,
                "`false`: the parameters of all of its layers stay as they begin");
+  keys.number("lr_factor", &B::lr_factor, above_zero(),
+              "All of its layers learn at this many times the learning rate");
   return list;
 }
 
@@ -102,12 +104,14 @@ class BlockWriter {
     layer.padding = kernel / 2;
     layer.bias = false;
     layer.trainable = block_.trainable;
+    layer.lr_factor = block_.lr_factor;
     return layer;
   }
   std::string normalisation(const std::string& name) {
     LayerSpec& layer = append(LayerType::batch_norm, name);
     layer.statistics = block_.statistics;
     layer.trainable = block_.trainable;
+    layer.lr_factor = block_.lr_factor;
     return layer.name;
   }
 

@@ -27,6 +27,7 @@ struct BlockSpec {
   int repeat = 1;     ///< blocks
   Statistics statistics = Statistics::global;  ///< of its batch normalisation
   bool trainable = true;                       ///< of all of its layers
+  double lr_factor = 1;                        ///< likewise
 };
 
 const std::vector<Key<BlockSpec>>& block_keys();

@@ -219,6 +219,20 @@ void check_optimizer(const Checker& check) {
   }
 }
 
+void check_lr_factors(const Checker& check) {
+  if (!check.are_sound({"network.layers"})) return;
+  for (const LayerSpec& layer : check.recipe.network.layers) {
+    if (layer.trainable || layer.lr_factor == 1) continue;
+    const std::string line = layer.recipe_line > 0
+                                 ? " (recipe line " + std::to_string(layer.recipe_line) + ")"
+                                 : std::string();
+    check.report("network.layers", "layer '" + layer.name + "'" + line +
+                                       " has an lr_factor and trainable = false, expected one of "
+                                       "them: what is not trained has no rate");
+    return;
+  }
+}
+
 // Statistics over the global batch need all of its activations at once.
 void check_micro_batches(const Checker& check) {
   if (!check.are_sound({"parallel.micro_batches", "network.layers"})) return;
@@ -311,6 +325,7 @@ void check_rules(const Recipe& recipe, const TableReader<Recipe>& reader, Proble
   check_augment(check);
   check_monitor(check);
   check_optimizer(check);
+  check_lr_factors(check);
   check_micro_batches(check);
   check_tensor(check);
   check_strategy(check);

@@ -135,7 +135,8 @@ int append(Graph& graph, const LayerList& layers, int i, const std::vector<int>&
     layer = spec.type == LayerType::conv2d ? build_part_of_conv2d(spec, input, read, choice)
                                            : build_layer(spec, input, i, choice);
   }
-  return graph.add_layer(std::move(layer), values[0], whole.layer->macs());
+  return graph.add_layer(std::move(layer), values[0], whole.layer->macs(),
+                         static_cast<float>(spec.lr_factor));
 }
 
 /// Layers [part.first, part.last) of which all inputs but one are among them.

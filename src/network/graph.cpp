@@ -28,7 +28,8 @@ int Graph::append(Node node, Value output) {
   return nodes_.back().output;
 }
 
-int Graph::add_layer(std::unique_ptr<Layer> layer, int value, std::int64_t full_macs) {
+int Graph::add_layer(std::unique_ptr<Layer> layer, int value, std::int64_t full_macs,
+                     float lr_factor) {
   const Layout layout = layer->input_layout(this->value(value).layout);
   const int input = convert(value, layout);
   Node node;
@@ -36,7 +37,9 @@ int Graph::add_layer(std::unique_ptr<Layer> layer, int value, std::int64_t full_
   node.inputs = {input};
   node.full_macs = full_macs;
   const std::int64_t begin = table_.trained_size();
+  const std::size_t first_entry = table_.entries().size();
   layer->add_parameters(table_);
+  table_.set_lr_factor(first_entry, lr_factor);
   if (table_.trained_size() > begin) node.first_parameter = begin;
   Value output{layer->output_shape(), layer->output_layout(layout), -1, {}, false};
   node.layer = std::move(layer);

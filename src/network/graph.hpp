@@ -58,7 +58,8 @@ class Graph {
   // and returns the value that it puts out.
 
   /// `full_macs`: multiply-adds of a sample if all of the layer's outputs were computed.
-  int add_layer(std::unique_ptr<Layer> layer, int value, std::int64_t full_macs);
+  /// `lr_factor`: of its parameters.
+  int add_layer(std::unique_ptr<Layer> layer, int value, std::int64_t full_macs, float lr_factor);
   /// Gives the units of `value` another shape; out of nchw16n they come in the flat layout.
   int add_reshape(const std::string& name, int value, const Shape& shape);
   /// `a` and `b` have the same shape.

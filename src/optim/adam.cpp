@@ -11,17 +11,15 @@ namespace quern {
 namespace {
 
 void compute_factors(const ExecSpace& exec, const StepScalarsView& scalars,
-                     const AdamSettings& settings, float weight_decay,
-                     const ScalarView<AdamFactors>& factors) {
+                     const AdamSettings& settings, const ScalarView<AdamFactors>& factors) {
   run_single_item(
       exec, "quern::optim::adam_factors", KOKKOS_LAMBDA() {
         const double t = static_cast<double>(scalars().step + 1);
         const double lr = scalars().learning_rate;
-        const double decay = settings.decoupled ? 1 - lr * weight_decay : 1;
         AdamFactors result;
         result.apply_updates = scalars().apply_updates;
         result.gradient_scale = scalars().gradient_scale;
-        result.decay = static_cast<float>(decay);
+        result.learning_rate = lr;
         result.step_size = static_cast<float>(lr / (1 - Kokkos::pow(settings.beta1, t)));
         result.inverse_correction =
             static_cast<float>(1 / Kokkos::sqrt(1 - Kokkos::pow(settings.beta2, t)));
@@ -37,7 +35,7 @@ struct Constants {
   bool decoupled;
 };
 
-// One piece of the block that is decayed alike. The members are values, so that what p, m and v
+// One piece of the block that is treated alike. The members are values, so that what p, m and v
 // point to cannot change them, and nothing is loaded for each vector.
 struct AdamPiece {
   float* p;
@@ -47,11 +45,14 @@ struct AdamPiece {
   AdamFactors step;
   Constants constants;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end, float decay) const {
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end,
+                                         const ParameterGroup& group) const {
     const AdamPiece s = *this;
     const Constants c = constants;
-    const float kept = decay != 0 ? s.step.decay : 1.0f;
-    const float l2 = c.decoupled ? 0.0f : decay;
+    const double decayed = s.step.learning_rate * group.lr_factor * group.decay;
+    const float kept = c.decoupled ? static_cast<float>(1 - decayed) : 1.0f;
+    const float l2 = c.decoupled ? 0.0f : group.decay;
+    const float step_size = s.step.step_size * group.lr_factor;
     QUERN_VECTORIZE
     for (std::int64_t i = begin; i < end; ++i) {
       const float old = s.p[i] * kept;
@@ -61,7 +62,7 @@ struct AdamPiece {
       const float spread = Kokkos::sqrt(square) * s.step.inverse_correction + c.eps;
       s.m[i] = mean;
       s.v[i] = square;
-      s.p[i] = old - s.step.step_size * mean / spread;
+      s.p[i] = old - step_size * mean / spread;
     }
   }
 };
@@ -79,12 +80,12 @@ AdamPiece piece_of(const AdamSettings& settings, float* parameters, const FloatV
 }
 
 void update_block(const ExecSpace& exec, const ScalarView<AdamFactors>& factors,
-                  const WeightDecay& decay, std::int64_t count, const AdamPiece& whole) {
+                  const ParameterGroups& groups, std::int64_t count, const AdamPiece& whole) {
   for_each_chunk(
       exec, "quern::optim::adam", count, KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
         AdamPiece piece = whole;
         piece.step = factors();
-        if (piece.step.apply_updates) decay.for_each_piece(begin, end, piece);
+        if (piece.step.apply_updates) groups.for_each_piece(begin, end, piece);
       });
 }
 
@@ -92,7 +93,7 @@ void update_block(const ExecSpace& exec, const ScalarView<AdamFactors>& factors,
 
 Adam::Adam(const OptimizerSpec& spec, const ParameterTable& table, const OptimizerPart& part)
     : Optimizer(part),
-      weight_decay_(make_weight_decay(spec, table, part)),
+      groups_(make_parameter_groups(spec, table, part)),
       factors_("quern::optim::adam_factors"),
       exp_avg_(add_state("exp_avg", table.trained_size())),
       exp_avg_sq_(add_state("exp_avg_sq", table.trained_size())) {
@@ -106,14 +107,14 @@ void Adam::update(const ExecSpace& exec, const StepScalarsView& scalars,
                   const FloatView& parameters, const ConstFloatView& gradient) {
   expect(gradient.extent(0) >= parameters.extent(0), "a gradient for every parameter");
   expect(exp_avg_.extent(0) == own_part(parameters).extent(0), "state shaped like the parameters");
-  compute_factors(exec, scalars, settings_, weight_decay_.strength, factors_);
+  compute_factors(exec, scalars, settings_, factors_);
   const FloatView own = own_part(parameters);
-  update_block(exec, factors_, weight_decay_, own.extent(0),
+  update_block(exec, factors_, groups_, own.extent(0),
                piece_of(settings_, own.data(), exp_avg_, exp_avg_sq_, own_part(gradient).data()));
 }
 
 bool Adam::begin_pieces(const ExecSpace& exec, const StepScalarsView& scalars) {
-  compute_factors(exec, scalars, settings_, weight_decay_.strength, factors_);
+  compute_factors(exec, scalars, settings_, factors_);
   return true;
 }
 
@@ -122,7 +123,7 @@ void Adam::update_pieces(std::int64_t begin, std::int64_t end, const float* grad
   AdamPiece piece =
       piece_of(settings_, piece_parameters(), exp_avg_, exp_avg_sq_, gradient - first);
   piece.step = factors_();
-  if (piece.step.apply_updates) weight_decay_.for_each_piece(first, first + (end - begin), piece);
+  if (piece.step.apply_updates) groups_.for_each_piece(first, first + (end - begin), piece);
 }
 
 }  // namespace quern

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "optim/optimizer.hpp"
-#include "optim/weight_decay.hpp"
+#include "optim/parameter_groups.hpp"
 
 namespace quern {
 
@@ -23,7 +23,7 @@ struct AdamSettings {
 struct AdamFactors {
   bool apply_updates = true;
   float gradient_scale = 1;
-  float decay = 1;               ///< AdamW: factor on the parameters that decay
+  double learning_rate = 0;
   float step_size = 0;           ///< lr / (1 - beta1^t)
   float inverse_correction = 1;  ///< 1 / sqrt(1 - beta2^t)
 };
@@ -39,7 +39,7 @@ class Adam final : public Optimizer {
   bool begin_pieces(const ExecSpace& exec, const StepScalarsView& scalars) override;
 
   AdamSettings settings_;
-  WeightDecay weight_decay_;
+  ParameterGroups groups_;
   ScalarView<AdamFactors> factors_;
   FloatView exp_avg_;
   FloatView exp_avg_sq_;

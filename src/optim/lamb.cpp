@@ -21,7 +21,7 @@ void compute_factors(const ExecSpace& exec, const StepScalarsView& scalars, doub
       });
 }
 
-// One piece of the block that is decayed alike. The members are values, so that what the pointers
+// One piece of the block that is treated alike. The members are values, so that what the pointers
 // point to cannot change them, and nothing is loaded for each vector.
 struct Direction {
   float* r;
@@ -35,8 +35,10 @@ struct Direction {
   float new_part_sq;  // 1 - beta2
   float eps;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end, float decay) const {
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end,
+                                         const ParameterGroup& group) const {
     const Direction s = *this;
+    const float decay = group.decay;
     QUERN_VECTORIZE
     for (std::int64_t i = begin; i < end; ++i) {
       const float grad = s.g[i] * s.step.gradient_scale;
@@ -55,34 +57,37 @@ struct Step {
   const float* r;
   float lr;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end, float ratio) const {
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end,
+                                         const ParameterGroup& group, float ratio) const {
     const Step s = *this;
+    const float rate = lr * group.lr_factor;
     QUERN_VECTORIZE  // a ratio may be so large that its product with the rate is not finite
-        for (std::int64_t i = begin; i < end; ++i) s.p[i] -= s.lr * (ratio * s.r[i]);
+        for (std::int64_t i = begin; i < end; ++i) s.p[i] -= rate * (ratio * s.r[i]);
   }
 };
 
 void set_directions(const ExecSpace& exec, std::int64_t count,
-                    const ScalarView<LambFactors>& factors, const WeightDecay& decay,
+                    const ScalarView<LambFactors>& factors, const ParameterGroups& groups,
                     const Direction& direction) {
   for_each_chunk(
       exec, "quern::optim::lamb_direction", count,
       KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
         Direction piece = direction;
         piece.step = factors();
-        if (piece.step.apply_updates) decay.for_each_piece(begin, end, piece);
+        if (piece.step.apply_updates) groups.for_each_piece(begin, end, piece);
       });
 }
 
 void step_along(const ExecSpace& exec, const StepScalarsView& scalars, const FloatView& parameters,
-                const ConstFloatView& direction, const TrustedPart& trusted) {
+                const ConstFloatView& direction, const TrustedPart& trusted,
+                const ParameterGroups& groups) {
   float* p = parameters.data();
   const float* r = direction.data();
   for_each_chunk(
       exec, "quern::optim::lamb", parameters.extent(0),
       KOKKOS_LAMBDA(std::int64_t begin, std::int64_t end) {
         if (!scalars().apply_updates) return;
-        trusted.for_each_piece(begin, end, Step{p, r, scalars().learning_rate});
+        for_each_trusted_piece(trusted, groups, begin, end, Step{p, r, scalars().learning_rate});
       });
 }
 
@@ -113,13 +118,13 @@ void Lamb::prepare_update(const ExecSpace& exec, const StepScalarsView& scalars,
                             static_cast<float>(beta2_),
                             static_cast<float>(1 - beta2_),
                             eps_};
-  set_directions(exec, own.extent(0), factors_, weight_decay(), direction);
+  set_directions(exec, own.extent(0), factors_, groups(), direction);
   add_squares(exec, parameters, direction_);
 }
 
 void Lamb::update_own(const ExecSpace& exec, const StepScalarsView& scalars,
                       const FloatView& parameters, const ConstFloatView& /*gradient*/) {
-  step_along(exec, scalars, parameters, direction_, trusted());
+  step_along(exec, scalars, parameters, direction_, trusted(), groups());
 }
 
 }  // namespace quern

@@ -10,7 +10,7 @@ namespace {
 
 void update_plain(const ExecSpace& exec, const StepScalarsView& scalars,
                   const FloatView& parameters, const ConstFloatView& gradient,
-                  const TrustedPart& trusted, const WeightDecay& weight_decay) {
+                  const TrustedPart& trusted, const ParameterGroups& groups) {
   float* p = parameters.data();
   const float* g = gradient.data();
   for_each_chunk(
@@ -19,10 +19,10 @@ void update_plain(const ExecSpace& exec, const StepScalarsView& scalars,
         const StepScalars& step = scalars();
         if (!step.apply_updates) return;
         for_each_trusted_piece(
-            trusted, weight_decay, begin, end,
-            [&](std::int64_t first, std::int64_t last, float decay, float ratio) {
-              PlainSgd{p, g, step.gradient_scale * ratio, step.learning_rate}(first, last,
-                                                                              decay * ratio);
+            trusted, groups, begin, end,
+            [&](std::int64_t first, std::int64_t last, const ParameterGroup& group, float ratio) {
+              PlainSgd{p, g, step.gradient_scale * ratio, step.learning_rate}(
+                  first, last, {group.decay * ratio, group.lr_factor});
             });
       });
 }
@@ -30,7 +30,7 @@ void update_plain(const ExecSpace& exec, const StepScalarsView& scalars,
 void update_momentum(const ExecSpace& exec, const StepScalarsView& scalars,
                      const FloatView& parameters, const ConstFloatView& gradient,
                      const FloatView& buffer, const TrustedPart& trusted,
-                     const WeightDecay& weight_decay, float momentum, bool nesterov) {
+                     const ParameterGroups& groups, float momentum, bool nesterov) {
   float* p = parameters.data();
   float* b = buffer.data();
   const float* g = gradient.data();
@@ -40,10 +40,11 @@ void update_momentum(const ExecSpace& exec, const StepScalarsView& scalars,
         const StepScalars& step = scalars();
         if (!step.apply_updates) return;
         for_each_trusted_piece(
-            trusted, weight_decay, begin, end,
-            [&](std::int64_t first, std::int64_t last, float decay, float ratio) {
+            trusted, groups, begin, end,
+            [&](std::int64_t first, std::int64_t last, const ParameterGroup& group, float ratio) {
               SgdWithMomentum{p,        b,       g, step.gradient_scale * ratio, step.learning_rate,
-                              momentum, nesterov}(first, last, decay * ratio);
+                              momentum, nesterov}(first, last,
+                                                  {group.decay * ratio, group.lr_factor});
             });
       });
 }
@@ -65,11 +66,11 @@ void Lars::prepare_update(const ExecSpace& exec, const StepScalarsView& /*scalar
 void Lars::update_own(const ExecSpace& exec, const StepScalarsView& scalars,
                       const FloatView& parameters, const ConstFloatView& gradient) {
   if (momentum_ == 0) {
-    update_plain(exec, scalars, parameters, gradient, trusted(), weight_decay());
+    update_plain(exec, scalars, parameters, gradient, trusted(), groups());
     return;
   }
   expect(momentum_buffer_.extent(0) == parameters.extent(0), "state shaped like the parameters");
-  update_momentum(exec, scalars, parameters, gradient, momentum_buffer_, trusted(), weight_decay(),
+  update_momentum(exec, scalars, parameters, gradient, momentum_buffer_, trusted(), groups(),
                   momentum_, nesterov_);
 }
 

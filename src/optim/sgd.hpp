@@ -5,7 +5,7 @@
 #pragma once
 
 #include "optim/optimizer.hpp"
-#include "optim/weight_decay.hpp"
+#include "optim/parameter_groups.hpp"
 
 namespace quern {
 
@@ -20,7 +20,7 @@ class Sgd final : public Optimizer {
   bool begin_pieces(const ExecSpace& exec, const StepScalarsView& scalars) override;
 
   float momentum_;
-  WeightDecay weight_decay_;
+  ParameterGroups groups_;
   bool nesterov_;
   FloatView momentum_buffer_;  ///< empty without momentum
   StepScalarsView scalars_;    ///< of begin_pieces()

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of one piece of the block that is decayed alike, of SGD and of LARS. The members
+// The arithmetic of one piece of the block that is treated alike, of SGD and of LARS. The members
 // are values, so that what p and b point to cannot change them, and nothing is loaded for each
 // vector.
 #pragma once
 
 #include "optim/flush_denormal.hpp"
+#include "optim/parameter_groups.hpp"
 #include "tensor/chunks.hpp"
 
 namespace quern {
@@ -15,10 +16,13 @@ struct PlainSgd {
   float scale;
   float lr;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end, float decay) const {
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end,
+                                         const ParameterGroup& group) const {
     const PlainSgd s = *this;
+    const float decay = group.decay;
+    const float rate = lr * group.lr_factor;
     QUERN_VECTORIZE
-    for (std::int64_t i = begin; i < end; ++i) s.p[i] -= s.lr * (s.g[i] * s.scale + decay * s.p[i]);
+    for (std::int64_t i = begin; i < end; ++i) s.p[i] -= rate * (s.g[i] * s.scale + decay * s.p[i]);
   }
 };
 
@@ -31,14 +35,17 @@ struct SgdWithMomentum {
   float momentum;
   bool nesterov;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end, float decay) const {
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end,
+                                         const ParameterGroup& group) const {
     const SgdWithMomentum s = *this;
+    const float decay = group.decay;
+    const float rate = lr * group.lr_factor;
     QUERN_VECTORIZE
     for (std::int64_t i = begin; i < end; ++i) {
       const float grad = s.g[i] * s.scale + decay * s.p[i];
       const float speed = flush_denormal(s.momentum * s.b[i] + grad);
       s.b[i] = speed;
-      s.p[i] -= s.lr * (s.nesterov ? grad + s.momentum * speed : speed);
+      s.p[i] -= rate * (s.nesterov ? grad + s.momentum * speed : speed);
     }
   }
 };

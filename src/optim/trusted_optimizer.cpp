@@ -12,7 +12,7 @@ TrustedOptimizer::TrustedOptimizer(const OptimizerSpec& spec, const ParameterTab
       ratios_(is_alone_ ? std::make_shared<TrustRatios>(spec, table) : part.ratios),
       share_(ratios_->squares().share({part.begin, part.end})),
       trusted_(ratios_->part(table, part.begin, part.end)),
-      weight_decay_(make_weight_decay(spec, table, part)) {
+      groups_(make_parameter_groups(spec, table, part)) {
   expect(!is_alone_ || (part.begin == 0 && part.end >= table.trained_size()),
          "ratios that all parts share");
 }

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "optim/optimizer.hpp"
+#include "optim/parameter_groups.hpp"
 #include "optim/trust_ratios.hpp"
-#include "optim/weight_decay.hpp"
 
 namespace quern {
 
@@ -27,7 +27,7 @@ class TrustedOptimizer : public Optimizer {
   void add_squares(const ExecSpace& exec, const FloatView& parameters,
                    const ConstFloatView& other) const;
 
-  const WeightDecay& weight_decay() const { return weight_decay_; }
+  const ParameterGroups& groups() const { return groups_; }
   const TrustedPart& trusted() const { return trusted_; }
 
  private:
@@ -35,19 +35,21 @@ class TrustedOptimizer : public Optimizer {
   std::shared_ptr<const TrustRatios> ratios_;
   SpreadSquares::Share share_;
   TrustedPart trusted_;
-  WeightDecay weight_decay_;
+  ParameterGroups groups_;
 };
 
-/// The pieces of [begin, end) that have one ratio and are decayed alike: calls
-/// run(first, last, decay, ratio).
+/// The pieces of [begin, end) that have one ratio and are treated alike: calls
+/// run(first, last, group, ratio).
 template <class Run>
 KOKKOS_INLINE_FUNCTION void for_each_trusted_piece(const TrustedPart& trusted,
-                                                   const WeightDecay& decay, std::int64_t begin,
-                                                   std::int64_t end, const Run& run) {
+                                                   const ParameterGroups& groups,
+                                                   std::int64_t begin, std::int64_t end,
+                                                   const Run& run) {
   trusted.for_each_piece(begin, end, [&](std::int64_t from, std::int64_t to, float ratio) {
-    decay.for_each_piece(from, to, [&](std::int64_t first, std::int64_t last, float strength) {
-      run(first, last, strength, ratio);
-    });
+    groups.for_each_piece(from, to,
+                          [&](std::int64_t first, std::int64_t last, const ParameterGroup& group) {
+                            run(first, last, group, ratio);
+                          });
   });
 }
 

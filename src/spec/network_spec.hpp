@@ -70,6 +70,7 @@ struct LayerSpec {
   Statistics statistics = Statistics::global;  ///< batch_norm
   std::string kind = {};                       ///< custom: the name it was registered under
   bool trainable = true;  ///< layers with parameters, but custom: false: they stay as they are
+  double lr_factor = 1;   ///< layers with parameters: times the learning rate
   RecipeLine recipe_line = {};
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };

@@ -126,6 +126,10 @@ void ParameterTable::mark_parts(std::size_t from, std::int64_t first_row, std::i
   }
 }
 
+void ParameterTable::set_lr_factor(std::size_t from, float factor) {
+  for (std::size_t i = from; i < entries_.size(); ++i) entries_[i].lr_factor = factor;
+}
+
 std::int64_t ParameterTable::num_parameters() const {
   std::int64_t total = 0;
   for (const ParameterEntry& entry : entries_)

@@ -44,6 +44,7 @@ struct ParameterEntry {
   std::int64_t transposed_panel = 0;
   RunningAverage average = {};  ///< of a buffer
   bool is_frozen = false;       ///< of a layer that is not trained: it stays as it is
+  float lr_factor = 1;          ///< times the learning rate
   /// Among the tensors of the whole network: it begins by this. Parts of a tensor have the same.
   int number = 0;
   /// Of a part (ParameterTable::mark_parts()): where it begins along the first axis, and how long
@@ -114,6 +115,9 @@ class ParameterTable {
   /// What was added since there were `from` entries are the rows from `first_row` on of tensors
   /// with `whole_rows` of them. Parts of one tensor have its name.
   void mark_parts(std::size_t from, std::int64_t first_row, std::int64_t whole_rows);
+
+  /// What was added since there were `from` entries learns at `factor` times the learning rate.
+  void set_lr_factor(std::size_t from, float factor);
 
   const std::vector<ParameterEntry>& entries() const { return entries_; }
   /// Floats of the flat block, gaps included; a multiple of kLanes.

@@ -126,6 +126,16 @@ TEST(Blocks, FreezeAllOfTheirLayers) {
   EXPECT_EQ(num_frozen, 8);
 }
 
+TEST(Blocks, GiveAllOfTheirLayersTheirRate) {
+  for (const LayerSpec& layer :
+       layers_of("{type = \"basic_block\", channels = 2, stride = 2, lr_factor = 0.5}")) {
+    const bool has_parameters =
+        layer.type == LayerType::conv2d || layer.type == LayerType::batch_norm;
+    if (layer.name.find("layer1.") != 0) continue;
+    EXPECT_EQ(layer.lr_factor, has_parameters ? 0.5 : 1.0) << layer.name;
+  }
+}
+
 TEST(Blocks, AreSetByTheirNameAndTheirLayersByDottedNames) {
   const std::string block = "{type = \"basic_block\", channels = 8}";
   EXPECT_EQ(find(layers_of(block, {"network.layers.layer1.channels=6"}), "layer1.0.conv2").channels,
@@ -159,7 +169,7 @@ TEST(Blocks, BadOnesAreRefusedWithLineAndKey) {
   EXPECT_THAT(error("{type = \"basic_blok\"}"), HasSubstr("did you mean \"basic_block\"?"));
   EXPECT_EQ(error("{type = \"basic_block\", channels = 3, kernel = 3}"),
             "r.toml:12: network.layers[2].kernel: unknown key (known: type, name, input, channels, "
-            "stride, repeat, statistics, trainable)");
+            "stride, repeat, statistics, trainable, lr_factor)");
   EXPECT_EQ(error("{type = \"basic_block\", channels = 3, input = \"relu2\"}"),
             "r.toml:12: network.layers[2].input: \"relu2\" is no layer (did you mean 'relu1'?)");
   EXPECT_EQ(error("{type = \"basic_block\", channels = 3, input = \"fc1\"}"),

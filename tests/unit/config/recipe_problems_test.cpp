@@ -268,7 +268,15 @@ INSTANTIATE_TEST_SUITE_P(
                  "here it is \"default\" (known: type)"},
         BadValue{"features = 10", "features = 10, kernel = 3",
                  "r.toml:14: network.layers[4].kernel: applies only to type = \"conv2d\"; here it "
-                 "is \"linear\" (known: type, name, input, features, bias, trainable)"},
+                 "is \"linear\" (known: type, name, input, features, bias, trainable, "
+                 "lr_factor)"},
+        BadValue{"features = 10", "features = 10, lr_factor = 0.0",
+                 "r.toml:14: network.layers[4].lr_factor: 0.0 is out of range, expected a number > "
+                 "0 (as a 32-bit float)"},
+        BadValue{"features = 10", "features = 10, lr_factor = 0.5, trainable = false",
+                 "r.toml:9: network.layers: layer 'fc1' (recipe line 14) has an lr_factor and "
+                 "trainable = false, "
+                 "expected one of them: what is not trained has no rate"},
         BadValue{"0.1", "0.1\nclip_norm = 1e-46",
                  "r.toml:23: optimizer.clip_norm: 1e-46 is 0 as a 32-bit float, expected 0 or a "
                  "larger number"},

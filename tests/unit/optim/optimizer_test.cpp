@@ -294,6 +294,55 @@ TEST(Optimizer, DecaysWeightsAloneWhereTheRecipeSaysSo) {
   }
 }
 
+TEST(Optimizer, TensorsLearnAtTheirOwnRates) {
+  ParameterTable table;
+  table.add("a.bias", {5}, 1, ParameterKind::bias);
+  table.add_transposed("b.weight", 19, 70, kLanes);  // with gaps, over more than one chunk
+  table.add("c.weight", {33}, 1, ParameterKind::weight);
+  table.add("c.bias", {16}, 1, ParameterKind::bias);
+  const auto size = static_cast<std::size_t>(table.block_size());
+  const auto start = test::random_values(size, 1);
+  const auto gradient = test::random_values(size, 2);
+  const auto after = [&](OptimizerSpec spec, double lr_factor, const ParameterTable& named,
+                         const OptimizerPart& part) {
+    spec.lr *= lr_factor;
+    spec.decay = DecayScope::weights;
+    spec.weight_decay = 0.1;
+    Stepper run(spec, start, named);
+    run.optimizer = make_optimizer(spec, named, part);
+    for (int t = 0; t < 2; ++t) run.step(gradient);
+    return test::to_vector(run.parameters);
+  };
+  ParameterTable slow = table;
+  slow.set_lr_factor(2, 0.25f);  // a power of two: its products are not rounded
+  for (const Golden& golden : kGolden) {
+    const auto whole_rate = after(golden.spec, 1, table, {});
+    const auto quarter = after(golden.spec, 0.25, table, {});
+    const OptimizerPart middle{32, 1600, {}};
+    const auto both = after(golden.spec, 1, slow, {});
+    const auto part = after(golden.spec, 1, slow, middle);
+    for (const ParameterEntry& entry : slow.entries()) {
+      const auto& expected = entry.name.front() == 'c' ? quarter : whole_rate;
+      for (std::int64_t i = 0; i < entry.count; ++i) {
+        const auto at = static_cast<std::size_t>(entry.position(i));
+        ASSERT_NE(quarter[at], whole_rate[at]);
+        ASSERT_EQ(both[at], expected[at]) << golden.name << " " << entry.name << " " << i;
+        const bool inside = entry.position(i) >= middle.begin && entry.position(i) < middle.end;
+        ASSERT_EQ(part[at], inside ? expected[at] : start[at]) << golden.name << " " << entry.name;
+      }
+    }
+  }
+}
+
+TEST(Optimizer, TooManyRatesAreRefused) {
+  ParameterTable table;
+  for (int i = 0; i < 257; ++i) {
+    table.add(std::to_string(i), {1}, 1, ParameterKind::weight);
+    table.set_lr_factor(static_cast<std::size_t>(i), static_cast<float>(i + 1));
+  }
+  EXPECT_THROW(make_optimizer(sgd(0, false, 0), table), InputError);
+}
+
 TEST(Optimizer, StateHasPyTorchsNames) {
   const auto names = [](const OptimizerSpec& spec) {
     const auto optimizer = make_optimizer(spec, table_of(16));

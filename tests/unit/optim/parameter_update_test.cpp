@@ -39,12 +39,13 @@ const Case kCases[] = {
     {"adamw with decay", adam(OptimizerType::adamw, 0.1)},
 };
 
-/// Weights, that decay, and biases, that do not where decay is of weights.
+/// Weights, that decay, and biases, that do not where decay is of weights. The last learn slowly.
 ParameterTable weights_and_biases() {
   ParameterTable table;
   table.add("a", {3001}, 1, ParameterKind::weight);
   table.add("b", {40}, 1, ParameterKind::bias);
   table.add("c", {2000}, 1, ParameterKind::weight);
+  table.set_lr_factor(2, 0.3f);
   return table;
 }
 

@@ -193,6 +193,32 @@ TEST(TrustedOptimizer, MatchesTheReferenceTensorByTensor) {
   }
 }
 
+TEST(TrustedOptimizer, TensorsLearnAtTheirOwnRates) {
+  const ParameterTable table = odd_table();
+  ParameterTable slow = table;
+  slow.set_lr_factor(4, 0.25f);  // a power of two: its products are not rounded
+  const auto start = random_block(table, 1);
+  const auto gradient = random_block(table, 2);
+  for (const Golden& golden : kGolden) {
+    const auto after = [&](double lr_factor, const ParameterTable& named) {
+      OptimizerSpec spec = golden.spec;
+      spec.lr *= lr_factor;
+      Stepper run(spec, start, named);
+      for (int t = 0; t < 2; ++t) run.step(gradient);
+      return test::to_vector(run.parameters);
+    };
+    const auto whole_rate = after(1, table);
+    const auto quarter = after(0.25, table);
+    const auto both = after(1, slow);
+    for (std::size_t e = 0; e < slow.entries().size(); ++e) {
+      const ParameterEntry& entry = slow.entries()[e];
+      EXPECT_NE(read_tensor(entry, quarter), read_tensor(entry, whole_rate));
+      EXPECT_EQ(read_tensor(entry, both), read_tensor(entry, e < 4 ? whole_rate : quarter))
+          << golden.name << " " << entry.name;
+    }
+  }
+}
+
 TEST(TrustedOptimizer, GradientScaleIsAFactorOnTheGradient) {
   const ParameterTable table = odd_table();
   const auto start = random_block(table, 1);
