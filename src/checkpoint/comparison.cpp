@@ -65,6 +65,12 @@ std::vector<AttributeDifference> compare_attributes(const CheckpointState& first
     differences.push_back(
         {a[i].name, value_text(a[i].value), value_text(b[i].value), a[i].is_progress});
   }
+  // Files have these only where there was one; they are progress like the others.
+  const auto compare_plateaus = [&](const char* name, std::int64_t ours, std::int64_t theirs) {
+    if (ours != theirs) differences.push_back({name, value_text(ours), value_text(theirs), true});
+  };
+  compare_plateaus("plateaus", first.progress.plateaus, second.progress.plateaus);
+  compare_plateaus("plateau_epoch", first.progress.plateau_epoch, second.progress.plateau_epoch);
   return differences;
 }
 

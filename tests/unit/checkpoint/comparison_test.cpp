@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
+#include <vector>
 
 #include "checkpoint_fixture.hpp"
 
@@ -81,6 +83,36 @@ TEST(Comparison, ProgressCountsButTheOriginDoesNot) {
   comparison = compare_checkpoints(a.state(), b.state());
   EXPECT_EQ(comparison.attributes.size(), 2u);
   EXPECT_FALSE(comparison.same_training_state());
+}
+
+// They have lowered the learning rate of the steps to come.
+TEST(Comparison, PlateausCount) {
+  SampleRun a;
+  SampleRun b;
+  b.state().progress.plateaus = 1;
+  b.state().progress.plateau_epoch = 2;
+  const Comparison comparison = compare_checkpoints(a.state(), b.state());
+  ASSERT_EQ(comparison.attributes.size(), 2u);
+  EXPECT_EQ(comparison.attributes[0].name, "plateaus");
+  EXPECT_EQ(comparison.attributes[0].first, "0");
+  EXPECT_EQ(comparison.attributes[1].second, "2");
+  EXPECT_FALSE(comparison.same_training_state());
+}
+
+TEST(Comparison, EachNumberOfTheProgressCounts) {
+  const std::vector<std::function<void(TrainingProgress&)>> changes = {
+      [](TrainingProgress& at) { at.step += 1; },
+      [](TrainingProgress& at) { at.epoch += 1; },
+      [](TrainingProgress& at) { at.cursor += 1; },
+      [](TrainingProgress& at) { at.epoch_loss_sum += 1; },
+      [](TrainingProgress& at) { at.epoch_correct += 1; },
+      [](TrainingProgress& at) { at.epoch_samples += 1; }};
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    SampleRun a;
+    SampleRun b;
+    changes[i](b.state().progress);
+    EXPECT_FALSE(compare_checkpoints(a.state(), b.state()).same_training_state()) << i;
+  }
 }
 
 }  // namespace
