@@ -5,6 +5,7 @@
 
 #include "checkpoint/writer.hpp"
 #include "checkpoint_fixture.hpp"
+#include "support/sync_calls.hpp"
 
 namespace quern {
 namespace {
@@ -30,6 +31,18 @@ TEST(Retention, KeepsTheNewestAndDeletesOldestFirst) {
   EXPECT_EQ(deleted[2].filename(), "ckpt-0000000007.h5");
   EXPECT_EQ(names_in(folder.path()),
             (std::vector<std::string>{"ckpt-0000000030.h5", "ckpt-0000000031.h5"}));
+}
+
+// Else old ones may be back after a loss of power, and take the room of new ones.
+TEST(Retention, SyncsTheFolderThatItDeletesFrom) {
+  const TempDir folder;
+  write_step(folder, 1);
+  const auto newest = write_step(folder, 2);
+  const test::SyncCalls syncs;
+  keep_newest(newest, 2);
+  EXPECT_TRUE(syncs.paths().empty());
+  keep_newest(newest, 1);
+  EXPECT_EQ(syncs.paths(), std::vector<std::filesystem::path>{folder.path()});
 }
 
 TEST(Retention, KeepsEverythingWhileThereAreFew) {

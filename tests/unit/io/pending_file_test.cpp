@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "support/expect_error.hpp"
+#include "support/sync_calls.hpp"
 #include "support/temp_dir.hpp"
 
 namespace quern {
@@ -52,6 +53,23 @@ TEST(PendingFile, IsCheckedJustBeforeItAppears) {
   }
   EXPECT_EQ(contents(folder / "a"), "old");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+// After a loss of power the name is that of the old file or of the whole new one.
+TEST(PendingFile, IsOnTheDiskBeforeItGetsItsNameAndThenItsNameIs) {
+  const test::TempDir folder;
+  PendingFile pending(folder / "a");
+  const std::filesystem::path temporary = pending.temporary();
+  std::ofstream(temporary) << "new";
+  test::SyncCalls syncs;
+  std::vector<bool> had_name;
+  syncs.before = [&](const auto&) {
+    had_name.push_back(std::filesystem::exists(folder / "a"));
+    return 0;
+  };
+  pending.commit();
+  EXPECT_EQ(syncs.paths(), (std::vector<std::filesystem::path>{temporary, folder.path()}));
+  EXPECT_EQ(had_name, (std::vector<bool>{false, true}));
 }
 
 TEST(PendingFile, ReportsWhatIsMissing) {

@@ -11,6 +11,7 @@
 #include "io/shard_writer.hpp"
 #include "support/expect_error.hpp"
 #include "support/idx_files.hpp"
+#include "support/sync_calls.hpp"
 #include "support/temp_dir.hpp"
 
 namespace quern {
@@ -273,6 +274,16 @@ TEST_F(ShardSetTest, FailedWritersLeaveNothing) {
   expect_error([&] { write(1); }, ExitCode::bad_input, {"label 10 of sample 4", "0 to 9"});
   labels_.pop_back();
   expect_error([&] { write(1); }, ExitCode::bad_input, {"11 images but 10 labels"});
+  EXPECT_TRUE(files().empty());
+}
+
+// The second one has its name already when the folder cannot be synced.
+TEST_F(ShardSetTest, WritersThatCannotSyncANameLeaveNothing) {
+  test::SyncCalls syncs;
+  int names = 0;
+  syncs.before = [&](const auto& path) { return path == folder_.path() && ++names == 2 ? EIO : 0; };
+  expect_error([&] { write(3); }, ExitCode::failure, {"cannot sync", "Input/output error"});
+  EXPECT_EQ(names, 2);
   EXPECT_TRUE(files().empty());
 }
 
