@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -163,6 +164,29 @@ TEST_F(RestoreBestCheckpoint, ARunThatChangedItsRecipeIsTheSame) {
     EXPECT_TRUE(restore(best_at(3)));
     EXPECT_EQ(step_of_best(folder.path()), 3);
     EXPECT_EQ(std::filesystem::exists(folder.path() / "best-old.h5"), !has_changed);
+  }
+}
+
+TEST_F(RestoreBestCheckpoint, KeepsTheBestOfAnotherRun) {
+  const std::vector<std::function<void(CheckpointState&)>> changes = {
+      [](CheckpointState&) {}, [](CheckpointState& state) { state.origin.seed -= 1; },
+      [](CheckpointState& state) { state.origin.data_sha256 = std::string(64, 'e'); },
+      [](CheckpointState& state) { state.best_data = std::string(64, 'e'); },
+      [](CheckpointState& state) { state.best.monitor = Monitor::accuracy; }};
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const auto write_best = [&](std::int64_t step, double value) {
+      test::SampleRun run(step);
+      CheckpointState& state = run.state();
+      state.best = {.epoch = 1, .step = step, .value = value};
+      if (step == 1) changes[i](state);
+      return write_checkpoint(folder.path(), state);
+    };
+    name_best_checkpoint(write_best(1, 1));
+    write_best(3, 0.5);
+    EXPECT_TRUE(restore(best_at(3)));
+    EXPECT_EQ(step_of_best(folder.path()), 3) << i;
+    EXPECT_EQ(std::filesystem::exists(folder.path() / "best-old.h5"), i > 0) << i;
+    std::filesystem::remove(folder.path() / "best-old.h5");
   }
 }
 
