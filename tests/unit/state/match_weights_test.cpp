@@ -55,7 +55,7 @@ TEST(MatchWeights, AShapeOfOnePixelIsFlat) {
   ASSERT_EQ(taken.size(), 1u);
   EXPECT_EQ(taken[0].shape, std::vector<std::int64_t>{3});
   for (const std::vector<std::int64_t>& shape :
-       {std::vector<std::int64_t>{1, 3, 1}, {3, 1}, {3, 1, 2}}) {
+       {std::vector<std::int64_t>{1, 3, 1}, {3, 1}, {3, 1, 2}, {3, 2, 1}}) {
     const std::vector<NamedTensor> found = {tensor("n.weight", shape)};
     test::expect_error([&] { match_weights("w", found, network, {}); }, ExitCode::bad_input,
                        {"'n.weight' has the shape"});
