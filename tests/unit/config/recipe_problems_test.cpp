@@ -30,6 +30,19 @@ TEST(BadNumbers, OfAListAreNotCounted) {
       "float)");
 }
 
+TEST(Normalize, HasANumberForEachChannelOrOneForAll) {
+  const auto with = [](const std::string& mean, const std::string& std) {
+    return error_of(replaced(
+        small_recipe("[1, 28, 28]", "[3, 28, 28]"), "[data]\n",
+        "[data]\nnormalize = {type = \"given\", mean = " + mean + ", std = " + std + "}\n"));
+  };
+  EXPECT_EQ(with("[0.5]", "[0.2]"), "");
+  EXPECT_EQ(with("[0.5, 0.4, 0.3]", "[0.2]"), "");
+  EXPECT_EQ(with("[0.5]", "[0.2, 0.3]"),
+            "r.toml:4: data.normalize.std: 2 numbers for the 3 channels of network.input, expected "
+            "one for each, or one for all");
+}
+
 TEST(Monitor, IsTheLossWhereThereAreNoLabels) {
   EXPECT_EQ(error_of(kSmallRecipe,
                      {"loss.type=\"mse\"", "data.target=\"values\"", "train.monitor=\"accuracy\""}),
@@ -365,6 +378,25 @@ TEST(Contradictions, MseWithAStatedLabel) {
             "or \"values\"");
 }
 
+TEST(Contradictions, ProbabilitiesThatAreNormalized) {
+  const auto with = [](const std::string& keys) {
+    return error_of(replaced(small_recipe("\"cross_entropy\"", "\"binary_cross_entropy\""),
+                             "[data]\n", "[data]\n" + keys + "\n"));
+  };
+  const std::string contradicts =
+      ": contradicts loss.type = \"binary_cross_entropy\", whose targets are from 0 to 1, expected "
+      "\"none\"";
+  EXPECT_EQ(with("normalize = \"dataset\"\ntarget = \"input\""),
+            "r.toml:4: data.normalize" + contradicts);
+  EXPECT_EQ(with("normalize_targets = \"dataset\"\ntarget = \"values\""),
+            "r.toml:4: data.normalize_targets" + contradicts);
+  EXPECT_EQ(with("normalize = \"dataset\"\ntarget = \"values\""), "");
+}
+
+TEST(Rates, MayEndWhereTheyBegin) {
+  EXPECT_EQ(error_of(small_recipe("0.1", "0.1\nschedule = {type = \"cosine\", min_lr = 0.1}")), "");
+}
+
 TEST(Contradictions, AWindowOfAnOrderThatIsNotShuffled) {
   const std::string unshuffled = "global_batch = 32\nshuffle = false\nwindow = 100";
   EXPECT_EQ(error_of(small_recipe("global_batch = 32", unshuffled)),
@@ -398,6 +430,11 @@ TEST(Contradictions, WhatCannotBeAugmented) {
       with("{crop = 15}"),
       "r.toml:4: data.augment.crop: 15 is too large for images of 28 x 28 pixels, expected at "
       "most half of the smaller side, 14");
+  for (const std::string shape : {"28, 20", "20, 28"}) {
+    const std::string oblong = small_recipe("28, 28", shape);
+    EXPECT_EQ(with("{crop = 10}", oblong), "");
+    EXPECT_THAT(with("{crop = 11}", oblong), HasSubstr("at most half of the smaller side, 10"));
+  }
   EXPECT_EQ(with("{crop = -1, flip = 1}"),
             "r.toml:4: data.augment.crop: -1 is out of range, expected an integer >= 0\n"
             "r.toml:4: data.augment.flip: found an integer, expected true or false");

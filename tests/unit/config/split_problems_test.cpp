@@ -27,9 +27,12 @@ TEST(Strategy, ContradictsKeysThatSplitOtherwise) {
   EXPECT_EQ(error_of(kSmallRecipe + "[parallel]\nstrategy = \"data\"\nshard_optimizer = true\n"),
             "r.toml:25: parallel.shard_optimizer: true contradicts parallel.strategy = \"data\" "
             "(expected false, or parallel.strategy = \"sharded\")");
-  EXPECT_EQ(error_of(kSmallRecipe + "[parallel]\nstrategy = \"single\"\npipeline = 2\n"),
-            "r.toml:25: parallel.pipeline: 2 contradicts parallel.strategy = \"single\" "
-            "(expected 1)");
+  for (const std::string strategy : {"single", "data", "sharded"})
+    for (const std::string key : {"pipeline", "tensor"})
+      EXPECT_EQ(
+          error_of(kSmallRecipe + "[parallel]\nstrategy = \"" + strategy + "\"\n" + key + " = 2\n"),
+          "r.toml:25: parallel." + key + ": 2 contradicts parallel.strategy = \"" + strategy +
+              "\" (expected 1)");
 }
 
 TEST(Balance, ContradictsWhatKeepsBlocksWhereTheyAre) {
