@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cfloat>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -56,6 +58,10 @@ const Golden kGolden[] = {
      lars(0, false, 0),
      {0.998729273f, -1.99989872f, 0.482007265f, -0.00185544972f},
      {0.299999996f, -0.839999998f}},
+    {"lars with decay",
+     lars(0, false, 0.1),
+     {0.998201072f, -1.99848938f, 0.483128041f, -0.00161923445f},
+     {0.282288015f, -0.802980065f}},
     {"momentum",
      lars(0.9, false, 0.01),
      {0.9967356f, -2.00095404f, 0.459894272f, -0.00526825648f},
@@ -263,6 +269,26 @@ TEST(TrustedOptimizer, CopiedStateContinuesWithTheSameBits) {
     first.step(random_block(table, 3));
     second.step(random_block(table, 3));
     EXPECT_EQ(first.all(), second.all()) << golden.name;
+  }
+}
+
+// Of weights that are zero, whose ratio is 1, a tenth of the first averages is left.
+TEST(TrustedOptimizer, AveragesTooSmallForANormalFloatAreZeroWithoutASign) {
+  ParameterTable table;
+  table.add("w", {48}, 1, ParameterKind::weight);
+  for (const Golden& golden : kGolden) {
+    const OptimizerSpec& spec = golden.spec;
+    const bool is_lars = spec.type == OptimizerType::lars;
+    const double factor = is_lars ? 0.1 - spec.momentum : 1 - 0.9 / (1 - spec.beta1);
+    for (const float start : {3 * FLT_MIN, -3 * FLT_MIN}) {
+      Stepper run(spec, std::vector<float>(48), table);
+      for (const OptimizerState& array : run.optimizer->state())
+        Kokkos::deep_copy(array.values, array.name == "exp_avg_sq" ? FLT_MIN : start);
+      run.step(std::vector<float>(48, static_cast<float>(factor * start)));
+      for (const OptimizerState& array : run.optimizer->state())
+        EXPECT_EQ(test::bits_of(test::to_vector(array.values)), std::vector<std::uint32_t>(48))
+            << golden.name << " " << array.name << " " << start;
+    }
   }
 }
 
