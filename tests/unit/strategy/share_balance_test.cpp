@@ -73,12 +73,32 @@ TEST(ShareBalance, TakesBackWhatDidNotHelpAndWaitsLonger) {
   EXPECT_EQ(balance.shares(), (Shares{5, 3}));
   EXPECT_TRUE(period(8)) << "no faster";
   EXPECT_EQ(balance.shares(), (Shares{4, 4}));
-  for (const int pause : {2, 4, 8}) {
+  for (const int pause : {2, 4, 8, 16, 32, 64, 64}) {
     for (int i = 0; i < pause; ++i) EXPECT_FALSE(period(8)) << pause << " " << i;
     EXPECT_TRUE(period(8)) << "after a pause of " << pause;
     EXPECT_TRUE(period(9));
     EXPECT_EQ(balance.shares(), (Shares{4, 4}));
   }
+}
+
+TEST(ShareBalance, WaitsAsAtFirstOnceAMoveHasHelped) {
+  ShareBalance balance(8, 2);
+  const auto period = [&](double block, double step) {
+    return balance.update({{1.0 * balance.shares()[0], step}, {block * balance.shares()[1], step}});
+  };
+  for (const int pause : {2, 4}) {
+    EXPECT_TRUE(period(2, 8));
+    EXPECT_TRUE(period(2, 8)) << "no faster";
+    for (int i = 0; i < pause; ++i) EXPECT_FALSE(period(2, 8)) << pause << " " << i;
+  }
+  EXPECT_TRUE(period(2, 8));
+  EXPECT_FALSE(period(2, 6));
+  EXPECT_EQ(balance.shares(), (Shares{5, 3})) << "it was faster";
+  EXPECT_TRUE(period(3, 9));
+  EXPECT_TRUE(period(3, 9)) << "no faster";
+  EXPECT_EQ(balance.shares(), (Shares{5, 3}));
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(period(3, 9)) << i;
+  EXPECT_TRUE(period(3, 9));
 }
 
 // A core that is slow only while much is asked of it looks fast after the move.
