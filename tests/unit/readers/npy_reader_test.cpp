@@ -187,6 +187,31 @@ TEST_F(NpyReaderTest, LeavesOutWhatIsNotChosen) {
   }
 }
 
+// Where the numbers of a sample are apart. None: of a process that has no samples.
+TEST_F(NpyReaderTest, LeavesOutWhatIsNotChosenInFortranOrder) {
+  std::vector<float> columns;
+  for (int column = 0; column < 3; ++column)
+    for (int row = 0; row < 200; ++row) columns.push_back(static_cast<float>(3 * row + column));
+  const Bytes file = npy("<f4", "(200, 3)", bytes_of(columns), true);
+  for (const SampleRange& range : {SampleRange{0, 200}, {50, 4}, {199, 1}, {7, 0}}) {
+    std::size_t at = 0;
+    const ByteStream stream{"'it'", file.size(), [&](std::span<std::uint8_t> bytes) {
+                              const std::size_t count = std::min(bytes.size(), file.size() - at);
+                              std::copy_n(file.begin() + static_cast<std::ptrdiff_t>(at), count,
+                                          bytes.begin());
+                              at += count;
+                              return count;
+                            }};
+    const Array array = read_npy(stream, [&](std::int64_t) { return range; });
+    EXPECT_EQ(array.shape, (std::vector<std::int64_t>{range.count, 3}));
+    std::vector<float> expected;
+    for (std::int64_t i = 3 * range.first; i < 3 * (range.first + range.count); ++i)
+      expected.push_back(static_cast<float>(i));
+    EXPECT_EQ(floats(array), expected) << range.first;
+    EXPECT_EQ(at, file.size()) << range.first;
+  }
+}
+
 TEST_F(NpyReaderTest, SkipsInAFile) {
   const Bytes content(std::size_t{3} << 20, 7);
   test::write_file(folder_ / "long", content);

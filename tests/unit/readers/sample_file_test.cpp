@@ -172,6 +172,12 @@ TEST(Labels, WholeNumbersInOneColumn) {
   EXPECT_THAT(to_labels(array), ElementsAre(0, 999, 2));
   array.values = std::vector<std::int64_t>{0, -1, 2};
   test::expect_error([&] { to_labels(array); }, ExitCode::bad_input, {"'f'", "-1 of sample 1"});
+  // There is a class more than the largest label, which has to be an int.
+  array.values = std::vector<std::int64_t>{0, 1, 2147483646};
+  EXPECT_THAT(to_labels(array), ElementsAre(0, 1, 2147483646));
+  array.values = std::vector<std::int64_t>{0, 1, 2147483647};
+  test::expect_error([&] { to_labels(array); }, ExitCode::bad_input,
+                     {"label 2147483647 of sample 2 is out of range, expected 0 to 2147483646"});
   array.shape = {1, 3};
   test::expect_error([&] { to_labels(array); }, ExitCode::bad_input, {"no labels", "[1, 3]"});
   array = {"'f'", {2}, NumberType::floating, std::vector<float>{0, 1}};
