@@ -5,13 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "comm/serial/communicator.hpp"
 #include "config/read_recipe.hpp"
+#include "inference/prediction.hpp"
 #include "samples/own_samples.hpp"
 #include "support/expect_error.hpp"
 #include "support/temp_dir.hpp"
+#include "support/train_samples.hpp"
 #include "train/training_run.hpp"
 
 namespace quern::test {
@@ -94,6 +97,23 @@ TEST(Predictor, ReadsBytesAsTheirShareOf255) {
   Predictor predictor(comm, folder / "run");
   const std::vector<std::uint8_t> bytes = {51, 255};
   EXPECT_EQ(predictor.predict(bytes, 1), predictor.predict(std::vector<float>{0.2f, 1.0f}, 1));
+}
+
+// A short batch takes less time, and counts where there is no other.
+TEST(Predict, TellsTheTimesOfFullBatches) {
+  SerialCommunicator comm;
+  const Samples samples = image_samples(10, {1, 6, 6}, 5);
+  for (const auto& [batch, full] : {std::pair(4, 2), {5, 2}, {10, 1}, {16, 1}}) {
+    Model model(image_recipe(4));
+    const int rows = predictor_rows(model, batch);
+    model.allocate({rows, rows});
+    std::vector<double> seconds;
+    int count = 0;
+    predict(
+        comm, model, samples, batch, [&](const SampleOutputs&) { ++count; }, &seconds);
+    EXPECT_EQ(count, 10);
+    EXPECT_EQ(std::ssize(seconds), full) << batch;
+  }
 }
 
 TEST(Predictor, RefusesWhatDoesNotFit) {

@@ -110,6 +110,19 @@ TEST(CrossEntropy, OfWeightsOfOneHasTheBitsOfNone) {
   EXPECT_EQ(with.d_prediction, without.d_prediction);
 }
 
+TEST(CrossEntropy, WeightsTakeThePlaceOfEarlierOnes) {
+  const test::TestBatch batch{33, 4, 16};
+  const Activation x = test::make_activation(
+      {10}, flat_layout(), batch.rows(),
+      test::random_values(static_cast<std::size_t>(batch.rows() * 10), 1, -5, 5));
+  CrossEntropy expected({10}, 0.1, some_weights(10));
+  CrossEntropy changed({10}, 0.1, std::vector<double>(10, 3.0));
+  changed.set_class_weights(some_weights(10));
+  const LossTarget target = labels(some_labels(33, 10));
+  EXPECT_EQ(test::run_loss(changed, batch, x, target).row_values,
+            test::run_loss(expected, batch, x, target).row_values);
+}
+
 TEST(CrossEntropy, ReferenceDerivativeMatchesDifferences) {
   const std::vector<double> logits = {0.3, -1.2, 2.0, 0.7};
   for (const reference::TargetRule<double>& rule :
