@@ -37,6 +37,11 @@ TEST(CheckSame, NamesTheLowestRankAndTheLineThatDiffers) {
   const std::string from = ", and on rank 0 ";
   expect_error(with("a [1]\nb [4]\nc [3]"), ExitCode::bad_input,
                {refusal(1, "b [4]" + from + "b [2]")});
+  // Where one of the lines ends.
+  expect_error(with("a [1]\nb [2]4\nc [3]"), ExitCode::bad_input,
+               {refusal(1, "b [2]4" + from + "b [2]")});
+  expect_error(with("a [1]\nb [\nc [3]"), ExitCode::bad_input,
+               {refusal(1, "b [" + from + "b [2]")});
   expect_error(with("x [1]\nb [2]\nc [3]"), ExitCode::bad_input,
                {refusal(1, "x [1]" + from + "a [1]")});
   expect_error(with("a [1]\nb [2]\nc [3]1"), ExitCode::bad_input,

@@ -45,6 +45,11 @@ TEST(SameEverywhere, WithoutAMajorityRankZeroIsTheMeasure) {
   } catch (const AgreedError& e) {
     EXPECT_THAT(e.what(), HasSubstr("rank 1 on "));
     EXPECT_THAT(e.what(), HasSubstr("(1 rank, the first on "));
+    // Eight are named.
+    const std::string others = size > 9 ? " and " + std::to_string(size - 9) + " more differ" : "";
+    const std::string last = std::to_string(std::min(size - 1, 8));
+    EXPECT_THAT(e.what(), HasSubstr("rank " + last + " on " + world().host(0) + " has " + last +
+                                    others + " ("));
   }
 }
 
