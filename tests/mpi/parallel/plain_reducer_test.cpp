@@ -48,5 +48,20 @@ TEST(PlainReducer, AddsAllBlocksAndVotes) {
   }
 }
 
+// To the owners and to everybody; where each rank updates a part, the parameters come as well.
+TEST(PlainReducer, SaysWhatIsSent) {
+  constexpr std::int64_t kSums = 2;
+  constexpr std::int64_t kFloats = 1200 + kSums;
+  const std::int64_t ranks = world().size();
+  const BatchPartition partition(world().size(), 1, world().size());
+  for (const bool are_owners : {false, true}) {
+    PlainReducer reducer(world(), kFloats, kSums, {.are_owners = are_owners});
+    const ReductionPlan plan = reducer.add_plan(partition);
+    reducer.allocate();
+    const std::int64_t parameters = are_owners ? 1200 : 0;
+    EXPECT_EQ(reducer.floats_sent(plan), (2 * kFloats + parameters) * (ranks - 1) / ranks);
+  }
+}
+
 }  // namespace
 }  // namespace quern
