@@ -174,6 +174,8 @@ TEST(BatchNorm, TrainsWithRunningStatisticsAsConstants) {
       Bench run(c, spec_of(Statistics::running), relu);
       EXPECT_TRUE(run.layer.batch_sums().empty());
       EXPECT_EQ(run.layer.traits().least_samples, 1);
+      for (const ParameterEntry& entry : run.table.entries())
+        EXPECT_EQ(entry.average.momentum, 0) << entry.name;
       const Result result = run();
       const Values scale = run.parameter("bn1.weight");
       const Values shift = run.parameter("bn1.bias");
