@@ -75,6 +75,7 @@ TEST(WatchText, TheBestAccuracyIsOfTheTestDataThatTheRunHasNow) {
   EXPECT_THAT(starts({{0, "a"}, {20, "a"}}), testing::HasSubstr(always));
   EXPECT_THAT(starts({{0, "a"}, {20, "b"}, {10, "a"}}),
               testing::HasSubstr(always));  // trained again
+  EXPECT_THAT(starts({{0, "a"}, {20, "b"}, {20, "a"}}), testing::HasSubstr(always));
   EXPECT_THAT(starts({{0, ""}, {20, ""}}), testing::HasSubstr(always));
   EXPECT_THAT(starts({{0, ""}, {20, "b"}}), testing::HasSubstr(always));  // of an earlier program
   EXPECT_THAT(starts({{0, "a"}, {40, "b"}}),
