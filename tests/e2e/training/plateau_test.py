@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """optimizer.schedule of type "plateau": the rate falls when evaluations stop getting better."""
 import h5py
+import numpy as np
 import training
 from refusal import RefusalTest
 from training import checkpoint_file, metrics
@@ -100,6 +101,19 @@ class PlateauTest(RefusalTest):
         self.train("mlp", "constant", *SHAKY)
         with h5py.File(checkpoint_file(self.folder / "constant", STEPS * 20), "r") as checkpoint:
             self.assertNotIn("plateaus", checkpoint["train"].attrs)
+
+    def test_other_test_data_begin_anew(self):
+        """None of their evaluations is a number, so there is no better one: two epochs from there on."""
+        (self.folder / "wild").mkdir()
+        np.save(self.folder / "x.npy", np.full((40, 12, 12), 3e38, np.float32))
+        np.save(self.folder / "y.npy", np.arange(40, dtype=np.uint8) % 10)
+        done = self.quern("shard", "--images", "x.npy", "--labels", "y.npy", "--out", "wild/test", "--split", "test")
+        self.assertEqual(done.code, 0, done)
+        # So small that no evaluation of the first data is better than the first one.
+        sets = ("optimizer.lr=1e-20", 'optimizer.schedule={type="plateau", patience=2, gamma=0.5}')
+        self.train("mlp", "run", *sets, "train.epochs=2")
+        self.train("mlp", "run", *sets, "train.epochs=6", 'data.test="wild/test"', ranks=2)
+        self.assertEqual(self.rates("run"), [1e-20] * 4 + [5e-21] * 2)
 
     def test_needs_evaluations(self):
         recipe = (self.folder / "mlp.toml").read_text()

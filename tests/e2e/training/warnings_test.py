@@ -29,6 +29,16 @@ class WarningsTest(training.TrainingTest):
             self.assertNotIn("nothing to do", done.out + done.err)
             self.assertNotIn("every step takes all", done.out + done.err)
 
+    def test_messages_of_very_many_ranks(self):
+        words = ("each of 512 ranks sends a message to every other one, twice a step: without it they send about 18 "
+                 "(quern plan tells what both take)")
+        sharded, fast = "parallel.shard_optimizer=true", 'train.determinism="fast"'
+        for ranks, sets, is_said in ((512, [sharded], True), (511, [sharded], False), (512, [], False),
+                                     (512, [sharded, fast], False)):
+            settings = [part for item in ("data.global_batch=8192", *sets) for part in ("--set", item)]
+            done = self.quern("train", "mlp.toml", "--check-recipe", "--ranks", ranks, *settings)
+            self.assertEqual((done.code, words in done.err, "sends a message" in done.err), (0, is_said, is_said), done)
+
     def test_batches_larger_than_the_data(self):
         large = ["--set", "data.global_batch=2000"]
         self.assertIn(LARGE, self.quern("preflight", "mlp.toml", *large).out)
