@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data, run folders and checkpoints that cannot be used: one message, nothing written."""
+import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -8,6 +10,7 @@ from pathlib import Path
 
 import h5py
 import idx
+import numpy as np
 import program
 import training
 from refusal import RefusalTest
@@ -221,6 +224,26 @@ class BadFilesTest(RefusalTest):
         self.refused([*TRAIN, "--resume", "train"], "no checkpoint in 'train'", "run folder", ranks=[0])
         (self.folder / "bad.h5").write_text("not HDF5")
         self.refused([*TRAIN, "--resume", "bad.h5"], "bad.h5", code=93)
+
+    def test_checkpoint_of_many_names_for_one_tensor(self):
+        """What it claims to hold is more than the file, and would be more than any memory."""
+        values = np.zeros(100000, "<f4")
+        digest = hashlib.sha256(values.tobytes()).hexdigest()
+        paths = [f"/model/layer{i}/weight" for i in range(3)]
+        entries = [{"path": path, "shape": [100000], "type": "float32", "sha256": digest} for path in paths]
+        manifest = json.dumps({"datasets": entries, "train_sha256": ""})
+        with h5py.File(self.folder / "many.h5", "w") as file:
+            file.attrs.update(format="quern-checkpoint", format_version=1, manifest=manifest,
+                              manifest_sha256=hashlib.sha256(manifest.encode()).hexdigest())
+            file[paths[0]] = values
+            file[paths[0]].attrs["sha256"] = digest
+            for path in paths[1:]:
+                file[path] = file[paths[0]]
+        done = self.quern("checkpoint", "verify", "many.h5")
+        self.assertEqual(done.code, 93, done)
+        self.assertNotIn(f"'{paths[0]}'", done.out)
+        for path in paths[1:]:
+            self.assertIn(f"damaged: 'many.h5': dataset '{path}' does not fit into the file\n", done.out)
 
     def test_checkpoint_trained_on_other_data(self):
         self.train("mlp", "run", "train.epochs=1")
