@@ -72,7 +72,8 @@ class FormatsTest(FormatCase):
     def test_classes_without_samples(self):
         np.save(self.folder / "x.npy", np.zeros((4, 2), np.float32))
         for labels, words in (([1, 2, 3, 3], "of 4 classes 1 has no sample: 0"),
-                              ([0, 2, 9, 9], "of 10 classes 7 have no sample: 1, 3 to 8"), ([0, 1, 1, 0], None)):
+                              ([0, 2, 9, 9], "of 10 classes 7 have no sample: 1, 3 to 8"),
+                              ([0, 3, 6, 6], "of 7 classes 4 have no sample: 1, 2, 4, 5"), ([0, 1, 1, 0], None)):
             np.save(self.folder / "y.npy", np.array(labels))
             source = ("--images", "x.npy", "--labels", "y.npy")
             self.sharded(*source, warnings=(words,) if words else ())

@@ -96,6 +96,19 @@ class PicturesTest(FormatCase):
         for index, expected in enumerate((colour, colour, as_colour, as_colour, bits, as_colour)):
             np.testing.assert_array_equal(found[index], expected, str(index))
 
+    def test_colours_that_stand_for_transparent_pixels(self):
+        """In place of a channel of its own: in greys, in colours, and in a palette."""
+        grey = np.arange(24, dtype=np.uint8).reshape(4, 6)
+        colour = Image.fromarray(np.dstack([grey, grey + 100, 255 - grey]))
+        for name, picture, transparent in (("grey", Image.fromarray(grey), 7), ("colour", colour, (7, 107, 248)),
+                                           ("palette", colour.quantize(16), bytes([255, 255, 0]))):
+            file = self.folder / f"{name}.png"
+            picture.save(file, transparency=transparent)
+            left_out = f"'{file}': the transparency of pictures was left out; a pixel keeps the colour below it"
+            found = self.sharded("--images", file, warnings=(left_out,))["images"]
+            expected = np.asarray(picture.convert("L" if name == "grey" else "RGB")).reshape(4, 6, -1)
+            np.testing.assert_array_equal(found[0].transpose(1, 2, 0), expected, name)
+
     def test_folders_of_classes_one_folder_deeper(self):
         (self.folder / "nest/train/a").mkdir(parents=True)
         Image.fromarray(np.zeros((4, 6), np.uint8)).save(self.folder / "nest/train/a/1.png")
@@ -185,9 +198,13 @@ class PicturesTest(FormatCase):
         empty = f"'{folder / 'cat'}' holds no pictures: no sample is of this class"
         found = self.sharded("--images", folder, warnings=(empty,))
         np.testing.assert_array_equal(found["labels"], [1, 1])
-        self.out = self.folder / "test"
+        train, self.out = self.out, self.folder / "test"
         self.sharded("--images", folder, "--split", "test")
         self.assertEqual((self.attributes["class_names"], self.attributes["classes"]), ("cat\ndog", 2))
+        self.out = train
+        (folder / "ant").mkdir()
+        self.sharded("--images", folder, warnings=(f"'{folder / 'ant'}' holds no pictures: no sample is of this class",))
+        (folder / "ant").rmdir()
         (folder / "cat").rmdir()
         self.refused("--classes 2, but '" + str(folder) + "' has folders for 1 (of 'dog'), expected a folder for each "
                      "class, which may be empty", "--images", folder, "--classes", 2)
