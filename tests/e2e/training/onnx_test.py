@@ -40,12 +40,12 @@ ALL_LAYERS = """[
   {type = "tanh", name = "bend"},
   {type = "global_avg_pool", name = "mean"},
   {type = "conv2d", channels = 9, kernel = 1, name = "point"},
-  {type = "batch_norm", name = "norm"},
+  {type = "batch_norm", name = "norm", eps = 1e-3},
   {type = "sigmoid", name = "left"},
   {type = "linear", features = 9, name = "right", input = "mean", bias = false},
   {type = "add", inputs = ["left", "right", "left"]},
   {type = "dropout", p = 0.3},
-  {type = "layer_norm"},
+  {type = "layer_norm", name = "scaled", eps = 1e-2},
   {type = "silu"},
   {type = "flatten"},
   {type = "linear", features = 10, name = "head.fc"},
@@ -139,6 +139,13 @@ class OnnxTest(training.TrainingTest):
                     {"Conv", "BatchNormalization", "Relu", "Add", "LayerNormalization", "Mul", "Erf",
                      "MaxPool", "AveragePool", "Tanh", "GlobalAveragePool", "Flatten", "Unsqueeze",
                      "Sigmoid", "LeakyRelu", "Gemm", "Identity"})
+                nodes = {node.name: node for node in model.nodes}
+                self.assertEqual(nodes["norm"].attributes, {"epsilon": np.float32(1e-3)})
+                self.assertEqual(nodes["scaled"].attributes, {"axis": 1, "epsilon": np.float32(1e-2)})
+                self.assertEqual(nodes["leaky_relu1"].attributes, {"alpha": np.float32(0.2)})
+                # [n, 9, 1, 1] and [n, 9] would be taken for each other's rows.
+                self.assertEqual([nodes[name].inputs for name in ("add1.0.flat", "add1.sum.1", "add1.2.flat", "add1")],
+                                 [["left.out"], ["add1.0.flat", "right.out"], ["left.out"], ["add1.sum.1", "add1.2.flat"]])
             elif recipe == "pools":
                 self.assertEqual(model.nodes[3].attributes, {
                     "count_include_pad": 1, "kernel_shape": [3, 3], "pads": [1] * 4, "strides": [2, 2]})
