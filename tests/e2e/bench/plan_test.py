@@ -91,6 +91,12 @@ class PlanTest(training.TrainingTest):
                                  "--set", "train.micro_block=4", "--set", "data.global_batch=192")
         self.assertTrue(any("with a power of two of them (4) twice" in said for said in document["advice"]),
                         document["advice"])
+        # On one node they are added in shared memory.
+        for nodes, is_said in (("8", True), ("1", False)):
+            _, document = self.steps("--nodes", nodes, "--site", "slow", "--ranks-per-node", "32",
+                                     "--set", "train.micro_block=1", "--set", "data.global_batch=768")
+            self.assertGreater(document["steps"][-1]["partial_sums"], 1)
+            self.assertEqual(any("a rank hands on up to" in said for said in document["advice"]), is_said, document["advice"])
         # Three micro-blocks a rank: that is why more leaves a node.
         _, document = self.steps("--nodes", "8", "--site", "slow", "--ranks-per-node", "32",
                                  "--set", "train.micro_block=1", "--set", "data.global_batch=768")
