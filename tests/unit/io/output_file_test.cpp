@@ -12,6 +12,7 @@
 #include <string>
 
 #include "support/expect_error.hpp"
+#include "support/sync_calls.hpp"
 #include "support/temp_dir.hpp"
 
 namespace quern {
@@ -86,6 +87,18 @@ TEST(OutputFile, TellsFailuresFromMistakes) {
                      {"no/file': No such file or directory"});
   test::expect_error([&] { write_whole_file(folder.path(), "text"); }, ExitCode::bad_input,
                      {"Is a directory"});
+}
+
+// What was cut off must not be there again after a loss of power, in front of what comes then.
+TEST(OutputFile, IsShortenedOnTheDisk) {
+  const test::TempDir folder;
+  std::ofstream(folder / "a") << "first\nsecond\n";
+  const test::SyncCalls syncs;
+  shorten_file(folder / "a", 6);
+  EXPECT_EQ(contents_of(folder / "a"), "first\n");
+  EXPECT_EQ(syncs.paths(), std::vector<std::filesystem::path>{folder / "a"});
+  test::expect_error([&] { shorten_file(folder / "none", 6); }, ExitCode::bad_input,
+                     {"none': No such file or directory"});
 }
 
 }  // namespace
