@@ -86,6 +86,15 @@ class RunLogTest(training.TrainingTest):
             self.assertIn("'run' has no metrics.jsonl", done.err)
         self.assertFalse((self.folder / "events").exists())
 
+    def test_a_form_is_asked_for(self):
+        self.train("mlp", "run", "train.epochs=1")
+        for words, message in ((["--out", "a.csv"], "metrics expects --csv or --tensorboard DIR"),
+                               (["--tensorboard", "events", "--out", "a.csv"], "--out is of --csv")):
+            done = self.quern("metrics", "run", *words)
+            self.assertEqual((done.code, done.out, len(done.errors())), (2, "", 1), done)
+            self.assertIn(message, done.err)
+        self.assertFalse((self.folder / "events").exists() or (self.folder / "a.csv").exists())
+
     def test_divergence(self):
         self.train("mlp", "run", "optimizer.lr=1e30", expected=93)
         last = self.events("run")[-1]
