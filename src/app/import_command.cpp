@@ -27,6 +27,7 @@
 #include "loss/loss.hpp"
 #include "network/network.hpp"
 #include "optim/optimizer.hpp"
+#include "state/initial_weights.hpp"
 #include "state/match_weights.hpp"
 
 namespace quern {
@@ -92,15 +93,13 @@ ExitCode import_weights(const ImportOptions& options) {
   check_numbers_of_data(recipe);
   const Network network(recipe.network);
   make_loss(recipe.loss, network.output_shape());  // does it fit?
-  std::vector<TensorPlan> plan;
-  for (const ParameterEntry& entry : network.table().entries())
-    plan.push_back({entry.name, entry.shape});
   WeightRules rules;
   rules.rename = options.rename;
   rules.skip = options.skip;
 
   CheckpointState state;
-  state.model = match_weights(file.path().string(), file.state().model, plan, rules);
+  state.model =
+      match_weights(file.path().string(), file.state().model, named_shapes(network.table()), rules);
   std::vector<float> zeros;
   state.optimizer = new_optimizer(recipe.optimizer, network.table(), zeros);
   constexpr int kRanks = 1;

@@ -5,13 +5,17 @@
 
 #include "base/log.hpp"
 #include "checkpoint/weights_file.hpp"
-#include "state/match_weights.hpp"
 
 namespace quern {
 
+std::vector<NamedShape> named_shapes(const ParameterTable& table) {
+  std::vector<NamedShape> shapes;
+  for (const ParameterEntry& entry : table.entries()) shapes.push_back({entry.name, entry.shape});
+  return shapes;
+}
+
 InitialWeights load_initial_weights(const InitSpec& init, const ParameterTable& table) {
-  std::vector<TensorPlan> network;
-  for (const ParameterEntry& entry : table.entries()) network.push_back({entry.name, entry.shape});
+  const std::vector<NamedShape> network = named_shapes(table);
   LoadedCheckpoint file = read_weights(init.file);
   WeightRules rules;
   rules.rename = init.rename;

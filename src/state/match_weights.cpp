@@ -116,7 +116,7 @@ class Matcher {
     }
   }
 
-  void take(const TensorPlan& wanted) {
+  void take(const NamedShape& wanted) {
     const auto place = number_.find(wanted.name);
     if (place == number_.end()) {
       problems_.push_back(fmt::format("the file has no tensor '{}' {}{}", wanted.name,
@@ -211,15 +211,15 @@ class Matcher {
 
 std::vector<NamedTensor> match_weights(const std::string& file,
                                        const std::vector<NamedTensor>& found,
-                                       const std::vector<TensorPlan>& network,
+                                       const std::vector<NamedShape>& network,
                                        const WeightRules& rules) {
   const std::vector<std::string> names = new_names(file, found, rules);
   std::vector<std::string> wanted;
-  for (const TensorPlan& tensor : network) wanted.push_back(tensor.name);
+  for (const NamedShape& tensor : network) wanted.push_back(tensor.name);
   check_parts(rules.only, wanted, rules.only_word, "the network");
   check_parts(rules.skip, names, rules.skip_word, "the file");
   Matcher matcher(found, names, wanted, rules);
-  for (const TensorPlan& tensor : network)
+  for (const NamedShape& tensor : network)
     if (rules.only.empty() || counts(tensor.name, rules.only)) matcher.take(tensor);
   if (rules.only.empty()) matcher.refuse_others();
   return matcher.finish(file);

@@ -10,7 +10,7 @@
 namespace quern {
 
 /// A tensor that a network has.
-struct TensorPlan {
+struct NamedShape {
   std::string name;
   std::vector<std::int64_t> shape;
 };
@@ -38,7 +38,7 @@ struct WeightRules {
 /// names are listed, once.
 std::vector<NamedTensor> match_weights(const std::string& file,
                                        const std::vector<NamedTensor>& found,
-                                       const std::vector<TensorPlan>& network,
+                                       const std::vector<NamedShape>& network,
                                        const WeightRules& rules);
 
 }  // namespace quern

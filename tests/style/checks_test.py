@@ -11,6 +11,7 @@ import check_drawing
 import check_joined
 import check_kernel_choice
 import check_labels
+import check_one_definition
 import check_rooms
 import check_sizes
 import check_texts
@@ -124,6 +125,35 @@ struct Row final : Base {
         self.assert_clean(check_joined.check)
         self.second("constexpr int kFloat = 8;", around="quern::device")
         self.assert_clean(check_joined.check)
+
+
+class OneDefinitionTest(CheckCase):
+    SECOND = "namespace quern {\n\n/// Another.\nclass Plan final : public Base {\n};\n\n}  // namespace quern\n"
+
+    def setUp(self):
+        super().setUp()
+        self.write("src/layers/plan.hpp",
+                   "namespace quern {\n\nclass Row;\n\nstruct Plan {  // of layers\n  struct Row {\n  };\n};\n\n"
+                   "struct Plan::Part {\n};\n\n}  // namespace quern\n")
+        self.assert_clean(check_one_definition.check)
+
+    def test_same_name_in_another_room(self):
+        self.write("src/tensor/plan.hpp", self.SECOND)
+        self.assert_found(check_one_definition.check,
+                          "src/tensor/plan.hpp: quern::Plan is also defined in src/layers/plan.hpp", "rename it")
+
+    def test_in_a_source(self):
+        self.write("src/tensor/view.cpp", "namespace quern {\n\nnamespace {\n\n}  // namespace\n\n"
+                   "template <class T>\nstruct Plan {\n};\n\n}  // namespace quern\n")
+        self.assert_found(check_one_definition.check, "src/tensor/view.cpp: quern::Plan")
+
+    def test_what_may_stand_twice(self):
+        self.write("src/layers/host/plan.hpp", self.SECOND.replace("namespace quern", "namespace quern::host"))
+        self.write("src/layers/a.cpp", "namespace quern {\n\nnamespace {\n\nstruct Plan {\n};\n\n}  // namespace\n\n"
+                   "}  // namespace quern\n")
+        self.write("src/layers/b.cpp", "namespace quern {\n\nstruct Plan;\nenum class Plan : int;\n\n"
+                   "struct Row {\n};\n\n}  // namespace quern\n")
+        self.assert_clean(check_one_definition.check)
 
 
 class RoomsTest(CheckCase):

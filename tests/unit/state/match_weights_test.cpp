@@ -20,7 +20,7 @@ NamedTensor tensor(const std::string& name, std::vector<std::int64_t> shape) {
   return {name, shape, std::span(kValues).first(static_cast<std::size_t>(num_elements(shape)))};
 }
 
-const std::vector<TensorPlan> kNetwork = {
+const std::vector<NamedShape> kNetwork = {
     {"conv1.weight", {2, 1, 3, 3}}, {"conv1.bias", {2}}, {"layer1.0.bn.weight", {2}},
     {"fc.weight", {3, 2}},          {"fc.bias", {3}},
 };
@@ -50,7 +50,7 @@ TEST(MatchWeights, TakesAllInTheNetworksOrder) {
 
 // A layer normalisation behind an image of one pixel.
 TEST(MatchWeights, AShapeOfOnePixelIsFlat) {
-  const std::vector<TensorPlan> network = {{"n.weight", {3}}};
+  const std::vector<NamedShape> network = {{"n.weight", {3}}};
   const auto taken = match_weights("w", {tensor("n.weight", {3, 1, 1})}, network, {});
   ASSERT_EQ(taken.size(), 1u);
   EXPECT_EQ(taken[0].shape, std::vector<std::int64_t>{3});
@@ -117,12 +117,12 @@ TEST(MatchWeights, ARuleThatAppliesToNothingIsAMistake) {
 }
 
 // A bare nn.Sequential.
-const std::vector<TensorPlan> kNumbered = {
+const std::vector<NamedShape> kNumbered = {
     {"net.0.weight", {2, 1}}, {"net.0.bias", {2}}, {"net.2.weight", {3, 2}}, {"net.2.bias", {3}}};
 
 std::vector<NamedTensor> numbered() {
   std::vector<NamedTensor> tensors;
-  for (const TensorPlan& plan : kNumbered)
+  for (const NamedShape& plan : kNumbered)
     tensors.push_back(tensor(plan.name.substr(4), plan.shape));
   return tensors;
 }
@@ -134,7 +134,7 @@ TEST(MatchWeights, AnEmptyOldNameStandsForAllNames) {
   EXPECT_EQ(match_weights("w", with_prefix(""), kNetwork, {.rename = {"=x.", "x.="}}).size(), 5u);
 }
 
-std::string refusal(const std::vector<NamedTensor>& found, const std::vector<TensorPlan>& network) {
+std::string refusal(const std::vector<NamedTensor>& found, const std::vector<NamedShape>& network) {
   try {
     match_weights("w", found, network, {});
   } catch (const InputError& error) {
@@ -149,8 +149,8 @@ TEST(MatchWeights, NamesThatBeginWithNumbersGetAHint) {
       refusal(numbered(), kNumbered),
       AllOf(HasSubstr(numbers), HasSubstr("--rename '=net.' makes 'net.0.weight' of '0.weight'"),
             Not(HasSubstr("did you mean"))));
-  std::vector<TensorPlan> other = kNumbered;
-  for (TensorPlan& plan : other) plan.name = "body" + plan.name.substr(3);
+  std::vector<NamedShape> other = kNumbered;
+  for (NamedShape& plan : other) plan.name = "body" + plan.name.substr(3);
   EXPECT_THAT(refusal(numbered(), other), HasSubstr("--rename '=body.'"));
   EXPECT_THAT(refusal(numbered(), kNetwork), HasSubstr("--rename '=net.'"));
   EXPECT_THAT(refusal(with_prefix("module."), kNetwork), Not(HasSubstr(numbers)));
