@@ -27,7 +27,7 @@ std::string bytes_text(std::int64_t bytes) {
   double value = static_cast<double>(bytes) / kStep;
   const char* unit = "KiB";
   for (const char* larger : {"MiB", "GiB"}) {
-    if (value < kStep) break;
+    if (value < 1023.95) break;  // which is rounded to 1024.0
     value /= kStep;
     unit = larger;
   }
