@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// linalg/gemm.hpp and linalg/transpose.hpp on a CPU, vectorised. What the functions do stands
-// there.
+// linalg/gemm.hpp on a CPU, vectorised. What the functions do stands there; and a transpose.
 #pragma once
 
 #include <string>
@@ -18,6 +17,9 @@ void multiply_blocks(const ExecSpace& exec, const std::string& label, const Bloc
                      const GradientSums& partial_sums, const GradientPlace& place,
                      const ConstMatrix& a, const ConstMatrix& b);
 
+/// B = A^T. A [m, n], B [n, m], each row-major or in panels; overwrites the n x m part of B,
+/// padding columns stay as they are. Rows of A must be readable up to n rounded up to kLanes. No
+/// aliasing.
 void transpose(const ExecSpace& exec, const std::string& label, const Matrix& b,
                const ConstMatrix& a);
 

@@ -10,9 +10,7 @@
 #include "linalg/device/block_sum.hpp"
 #include "linalg/device/gemm.hpp"
 #include "linalg/device/product_outputs.hpp"
-#include "linalg/device/transpose.hpp"
 #include "linalg/gemm.hpp"
-#include "linalg/transpose.hpp"
 #include "support/activation_io.hpp"
 #include "support/fused_products.hpp"
 #include "support/random_values.hpp"
@@ -38,9 +36,12 @@ TEST_P(DeviceProducts, MultiplyHasTheHostsBits) {
   const int m = GetParam().m, n = GetParam().n, k = GetParam().k;
   const int row = n + 5;
   const FloatView a = make_view(random_values(static_cast<std::size_t>(m) * k, 1));
-  const FloatView b = make_view(random_values(static_cast<std::size_t>(k) * n, 2));
-  const FloatView b_t = make_view(std::vector<float>(static_cast<std::size_t>(k) * n));
-  transpose(ExecSpace(), "quern::test::transpose", {b_t.data(), n, k, k}, {b.data(), k, n, n});
+  const auto b_values = random_values(static_cast<std::size_t>(k) * n, 2);
+  std::vector<float> transposed;
+  for (int j = 0; j < n; ++j)
+    for (int p = 0; p < k; ++p) transposed.push_back(b_values[p * n + j]);
+  const FloatView b = make_view(b_values);
+  const FloatView b_t = make_view(transposed);
   const FloatView bias = make_view(random_values(static_cast<std::size_t>(n), 3));
   const FloatView mask = make_view(random_values(static_cast<std::size_t>(m) * row, 4));
   for (const Epilogue& epilogue :
@@ -180,17 +181,6 @@ TEST(DeviceBlockSum, HasTheHostsBits) {
       EXPECT_EQ(expected, column_sums<2>(schedule, values, stride, columns));
     }
   }
-}
-
-TEST(DeviceTranspose, AgreesWithTheHosts) {
-  const FloatView a = make_view(random_values(33 * 18, 7));
-  const auto run = [&](const auto& kernel) {
-    const FloatView b = make_view(std::vector<float>(17 * 36, 7.0f));
-    kernel(ExecSpace(), "quern::test::transpose", Matrix{b.data(), 17, 33, 36},
-           ConstMatrix{a.data(), 33, 17, 18});
-    return read(b, 0, 17 * 36);
-  };
-  EXPECT_EQ(run(transpose), run(device::transpose));
 }
 
 }  // namespace

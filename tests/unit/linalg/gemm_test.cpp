@@ -9,7 +9,6 @@
 #include <ostream>
 
 #include "linalg/reference/gemm.hpp"
-#include "linalg/transpose.hpp"
 #include "support/activation_io.hpp"
 #include "support/random_values.hpp"
 #include "tensor/kernel_choice.hpp"
@@ -254,19 +253,6 @@ TEST_P(GemmInPanels, BlockSumsHaveTheBitsOfRowMajor) {
   EXPECT_EQ(read(rows, 0, size), rows_of(panels, m, n));
 }
 
-TEST_P(GemmInPanels, AreTransposed) {
-  const auto [m, n, k] = GetParam();
-  const auto a = random_values(static_cast<std::size_t>(m) * n, 6);
-  const FloatView from = panels_of(a, m, n);
-  const FloatView to = panels_of(std::vector<float>(a.size()), n, m);
-  transpose(ExecSpace(), "quern::test::transpose", in_panels(to.data(), n, m),
-            in_panels<const float>(from.data(), m, n));
-  const auto b = rows_of(to, n, m);
-  for (int i = 0; i < m; ++i) {
-    for (int j = 0; j < n; ++j) ASSERT_EQ(a[i * n + j], b[j * m + i]) << i << ", " << j;
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(OddSizes, GemmInPanels,
                          ::testing::Values(Size{1, 1, 1}, Size{3, 17, 5}, Size{17, 33, 3},
                                            Size{33, 65, 17}, Size{7, 257, 3}, Size{257, 10, 33},
@@ -276,25 +262,6 @@ INSTANTIATE_TEST_SUITE_P(OddSizes, Gemm,
                          ::testing::Values(Size{1, 1, 1}, Size{3, 17, 5}, Size{17, 3, 33},
                                            Size{33, 65, 17}, Size{7, 257, 3}, Size{257, 10, 33},
                                            Size{13, 100, 257}, Size{6, 64, 16}));
-
-TEST(Transpose, AgreesWithItsDefinition) {
-  for (const auto& [m, n] : {std::pair(1, 1), {3, 17}, {16, 16}, {33, 65}, {257, 10}}) {
-    const auto a = random_values(static_cast<std::size_t>(m) * n, 6);
-    const int row = m + 3;
-    const FloatView a_view = make_view(a);
-    const FloatView b_view = make_view(std::vector<float>(static_cast<std::size_t>(n) * row, 7.0f));
-
-    transpose(ExecSpace(), "quern::test::transpose", {b_view.data(), n, m, row},
-              {a_view.data(), m, n, n});
-
-    const auto b = read(b_view, 0, static_cast<std::size_t>(n) * row);
-    for (int j = 0; j < n; ++j) {
-      for (int i = 0; i < row; ++i) {
-        ASSERT_EQ(b[j * row + i], i < m ? a[i * n + j] : 7.0f) << m << " x " << n;
-      }
-    }
-  }
-}
 
 }  // namespace
 }  // namespace quern
