@@ -156,14 +156,7 @@ Command add_bench_command(CommandLine app) {
   bench.require_command();
   const std::vector<Command> commands = {add_kernels_bench(bench), add_step_bench(bench),
                                          add_allreduce_bench(bench), add_io_bench(bench)};
-  return {bench,
-          [commands] {
-            for (const Command& command : commands) {
-              if (command.options.is_parsed()) return command.run();
-            }
-            return ExitCode::bad_input;
-          },
-          Started::as_ranks};
+  return {bench, [commands] { return parsed_command(commands).run(); }, Started::as_ranks};
 }
 
 }  // namespace quern

@@ -41,8 +41,6 @@ struct Options {
   bool force = false;
 };
 
-using Action = ExitCode (*)(const Options&);
-
 ExitCode list(const Options& options) {
   const auto folder = checkpoint_folder_of(options.path);
   if (!folder) {
@@ -163,12 +161,7 @@ ExitCode export_model(const Options& options) {
 
 constexpr const char* kFileOrRun = "Checkpoint file, or a run folder for its newest checkpoint";
 
-struct Subcommand {
-  CommandLine options;
-  Action action;
-};
-
-std::vector<Subcommand> add_subcommands(CommandLine checkpoint, Options& options) {
+std::vector<Command> add_subcommands(CommandLine checkpoint, Options& options) {
   CommandLine ls = checkpoint.add_command("ls", "List checkpoints, newest first");
   ls.add_option("FOLDER", options.path, "Run folder or folder of checkpoints")
       .required()
@@ -210,8 +203,11 @@ std::vector<Subcommand> add_subcommands(CommandLine checkpoint, Options& options
       .type_name("FILE");
   exported.add_flag("--force", options.force, "Replace existing files");
 
-  return {{ls, list},     {shown, show},    {verified, verify},
-          {hashed, hash}, {compared, diff}, {exported, export_model}};
+  const auto command = [&options](CommandLine line, ExitCode (*run)(const Options&)) {
+    return Command{line, [run, &options] { return run(options); }};
+  };
+  return {command(ls, list),     command(shown, show),    command(verified, verify),
+          command(hashed, hash), command(compared, diff), command(exported, export_model)};
 }
 
 }  // namespace
@@ -221,13 +217,8 @@ Command add_checkpoint_command(CommandLine app) {
   checkpoint.require_command();
   const auto options = std::make_shared<Options>();
   checkpoint.keep(options);
-  const std::vector<Subcommand> subcommands = add_subcommands(checkpoint, *options);
-  return {checkpoint, [options, subcommands] {
-            for (const Subcommand& subcommand : subcommands) {
-              if (subcommand.options.is_parsed()) return subcommand.action(*options);
-            }
-            throw InputError("checkpoint needs one of ls, show, verify, hash, diff, export");
-          }};
+  const std::vector<Command> commands = add_subcommands(checkpoint, *options);
+  return {checkpoint, [commands] { return parsed_command(commands).run(); }};
 }
 
 }  // namespace quern

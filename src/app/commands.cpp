@@ -2,10 +2,20 @@
 #include "app/commands.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
+#include "base/assert.hpp"
 #include "base/version.hpp"
 
 namespace quern {
+
+const Command& parsed_command(const std::vector<Command>& commands) {
+  const auto found = std::find_if(commands.begin(), commands.end(), [](const Command& command) {
+    return command.options.is_parsed();
+  });
+  expect(found != commands.end(), "a line of which a command was required");
+  return *found;
+}
 
 std::vector<Command> add_commands(CLI::App& app) {
   app.name("quern");

@@ -23,6 +23,9 @@ struct Command {
   Started started = Started::alone;
 };
 
+/// Of commands of which one is required, the one that was asked for.
+const Command& parsed_command(const std::vector<Command>& commands);
+
 Command add_train_command(CommandLine app);
 Command add_evaluate_command(CommandLine app);
 Command add_predict_command(CommandLine app);

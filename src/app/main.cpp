@@ -148,10 +148,7 @@ int main(int argc, char** argv) {
     // Ranks are all started with the same words.
     return static_cast<int>(report(app, error, launched_rank == 0 || works_alone(commands)));
   }
-  for (const quern::Command& command : commands) {
-    if (!command.options.is_parsed()) continue;
-    if (command.started == quern::Started::as_ranks) quern::log::set_rank(launched_rank);
-    return static_cast<int>(run(command));
-  }
-  return static_cast<int>(quern::ExitCode::bad_input);
+  const quern::Command& command = quern::parsed_command(commands);
+  if (command.started == quern::Started::as_ranks) quern::log::set_rank(launched_rank);
+  return static_cast<int>(run(command));
 }
