@@ -34,8 +34,7 @@ std::string launch_hint(const Launch& launch) {
          "'which mpirun', the loaded modules and 'quern info'";
 }
 
-std::string describe_difference(Communicator& comm, const std::string& label,
-                                const std::vector<std::string>& hashes) {
+std::string describe_difference(Communicator& comm, const std::vector<std::string>& hashes) {
   std::map<std::string, int> frequency;
   for (const std::string& hash : hashes) ++frequency[hash];
   std::string usual = hashes[0];
@@ -54,7 +53,7 @@ std::string describe_difference(Communicator& comm, const std::string& label,
   if (num_different > kMaxNamed) {
     named += " and " + std::to_string(num_different - kMaxNamed) + " more differ";
   }
-  return label + " is not the same on all ranks: " + named + " (" +
+  return "the program (quern's executable) is not the same on all ranks: " + named + " (" +
          count(frequency[usual], "rank") + ", the first on " +
          comm.host(
              static_cast<int>(std::find(hashes.begin(), hashes.end(), usual) - hashes.begin())) +
@@ -104,11 +103,11 @@ std::string launch_warning(const Launch& launch, int num_ranks) {
          " (SLURM_NTASKS): start with srun to use them all";
 }
 
-void check_same_everywhere(Communicator& comm, const std::string& label, const std::string& hash) {
+void check_same_program(Communicator& comm, const std::string& hash) {
   const std::vector<std::string> hashes = all_gather_strings(comm, hash);
   for (const std::string& other : hashes) {
     if (other != hashes[0]) {
-      throw AgreedError(comm, describe_difference(comm, label, hashes), ExitCode::bad_input);
+      throw AgreedError(comm, describe_difference(comm, hashes), ExitCode::bad_input);
     }
   }
 }
@@ -116,7 +115,7 @@ void check_same_everywhere(Communicator& comm, const std::string& label, const s
 void check_same_program(Communicator& comm) {
   if (comm.size() == 1) return;
   const std::string hash = agree(comm, [] { return sha256_of_file("/proc/self/exe"); });
-  check_same_everywhere(comm, "the program (quern's executable)", hash);
+  check_same_program(comm, hash);
 }
 
 void check_same_command(Communicator& comm, const std::vector<std::string>& words) {

@@ -18,12 +18,11 @@ void check_launch(const Launch& launch, int num_ranks);
 /// empty.
 std::string launch_warning(const Launch& launch, int num_ranks);
 
-/// Collective: throws AgreedError (exit 2) on all ranks unless `hash` is equal everywhere. `label`
-/// names the thing ("the program", "the recipe"); the message names the ranks and hosts that differ
-/// from what most ranks have.
-void check_same_everywhere(Communicator& comm, const std::string& label, const std::string& hash);
+/// Collective: throws AgreedError (exit 2) on all ranks unless `hash`, the executable's, is equal
+/// everywhere; the message names the ranks and hosts that differ from what most ranks have.
+void check_same_program(Communicator& comm, const std::string& hash);
 
-/// Collective: check_same_everywhere for the running executable's SHA-256.
+/// Collective: the same for the running executable's SHA-256.
 void check_same_program(Communicator& comm);
 
 /// Collective: throws AgreedError (exit 2) on all ranks unless `words`, a command line, are equal

@@ -18,12 +18,9 @@ namespace {
 class SerialSession : public CommSession {
  public:
   Communicator& communicator() override { return communicator_; }
-  const char* transport() const override { return "serial"; }
-  const std::string& library() const override { return library_; }
 
  private:
   SerialCommunicator communicator_;
-  std::string library_;
 };
 
 std::unique_ptr<CommSession> start(Transport transport, const Launch& launch) {

@@ -29,10 +29,6 @@ class CommSession {
   CommSession& operator=(const CommSession&) = delete;
 
   virtual Communicator& communicator() = 0;
-  /// "serial" or "mpi".
-  virtual const char* transport() const = 0;
-  /// The MPI library's own description, on one line; empty for serial.
-  virtual const std::string& library() const = 0;
 };
 
 /// Was this program built with MPI?

@@ -35,10 +35,9 @@ void keep_split(std::vector<ShardFile>& files, const std::filesystem::path& fold
     return;
   }
   if (!splits.contains(split)) {
-    const bool can_be_made = split == "train" || split == "test";
     throw InputError(fmt::format(
-        "'{}' holds no shards of split '{}', only of {}{}", folder.string(), split, quoted(splits),
-        can_be_made ? fmt::format(" (quern shard --split {} makes them)", split) : ""));
+        "'{}' holds no shards of split '{}', only of {} (quern shard --split {} makes them)",
+        folder.string(), split, quoted(splits), split));
   }
   std::erase_if(files, [&](const ShardFile& file) { return file.says.split != split; });
 }

@@ -39,21 +39,6 @@ std::int32_t checked_label(const Array& array, std::int64_t value, std::int64_t 
 
 }  // namespace
 
-void keep_samples(Array& array, const SampleRange& range) {
-  std::visit(
-      [&](auto& values) {
-        const auto units =
-            static_cast<std::int64_t>(values.size()) / std::max<std::int64_t>(array.count(), 1);
-        const auto begin = values.begin() + range.first * units;
-        const auto end = begin + range.count * units;
-        values.erase(end, values.end());
-        values.erase(values.begin(), begin);
-        values.shrink_to_fit();
-      },
-      array.values);
-  array.shape[0] = range.count;
-}
-
 std::string description(const Array& array) {
   return fmt::format("{} [{}]", word_of(array.type), fmt::join(array.shape, ", "));
 }

@@ -43,9 +43,6 @@ inline SampleRange chosen(const ChooseRange& choose, std::int64_t total) {
   return choose ? choose(total) : SampleRange{0, total};
 }
 
-/// Leaves of the array only these samples.
-void keep_samples(Array& array, const SampleRange& range);
-
 /// "float32 [60000, 28, 28]"
 std::string description(const Array& array);
 

@@ -48,11 +48,6 @@ BatchPlan make_batch_plan(const BatchCut& cut, const BatchPartition& partition, 
           partition.first_sample(rank), partition.num_samples(rank), cut.micro_batches};
 }
 
-std::vector<BatchPiece> make_batch_pieces(const BatchCut& cut, int samples, int rank,
-                                          int num_ranks) {
-  return make_batch_pieces(cut, make_batch_plan(cut, samples, rank, num_ranks), rank);
-}
-
 std::vector<BatchPiece> make_batch_pieces(const BatchCut& cut, const BatchPlan& whole, int rank) {
   std::vector<PieceSums> sums =
       cut_share(cut.sum_order(), whole.partition, rank, cut.micro_batches);

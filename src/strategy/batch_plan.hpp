@@ -55,8 +55,6 @@ BatchPlan make_batch_plan(const BatchCut& cut, int samples, int rank, int num_ra
 BatchPlan make_batch_plan(const BatchCut& cut, const BatchPartition& partition, int rank);
 
 /// The pieces of make_batch_plan(cut, ...), in order; a single one is the plan itself.
-std::vector<BatchPiece> make_batch_pieces(const BatchCut& cut, int samples, int rank,
-                                          int num_ranks);
 std::vector<BatchPiece> make_batch_pieces(const BatchCut& cut, const BatchPlan& whole, int rank);
 /// Room for partial sums that these pieces need: what GradientReducer::reserve() is told.
 int most_piece_sums(const BatchCut& cut, const BatchPartition& partition);

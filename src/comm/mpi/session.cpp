@@ -54,8 +54,7 @@ void initialise_mpi() {
 
 class MpiSession final : public CommSession {
  public:
-  MpiSession(MPI_Comm ranks, bool ends_mpi)
-      : ends_mpi_(ends_mpi), communicator_(ranks), library_(mpi_version()) {}
+  MpiSession(MPI_Comm ranks, bool ends_mpi) : ends_mpi_(ends_mpi), communicator_(ranks) {}
 
   ~MpiSession() override {
     // One rank that fails must not wait for the others in collective calls.
@@ -65,14 +64,11 @@ class MpiSession final : public CommSession {
   }
 
   Communicator& communicator() override { return communicator_; }
-  const char* transport() const override { return "mpi"; }
-  const std::string& library() const override { return library_; }
 
  private:
   int exceptions_at_start_ = std::uncaught_exceptions();
   bool ends_mpi_;
   MpiCommunicator communicator_;
-  std::string library_;
 };
 
 }  // namespace

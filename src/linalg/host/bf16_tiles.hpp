@@ -27,7 +27,6 @@ inline constexpr int kTileRows = 16;   ///< of A and C; columns of B and C
 inline constexpr int kTileDepth = 32;  ///< k of one step
 inline constexpr int kTileBf16 = kTileRows * kTileDepth;
 inline constexpr int kTileFloats = kTileRows * kTileRows;
-inline constexpr int kTileBytes = 1024;
 
 /// Which tiles are multiplied: `outer` times `inner` steps along k. Distances are in bfloat16;
 /// tiles begin on 4 bytes, and are quickest on 64.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """IDX files, and a small synthetic data set that a network can learn."""
-import gzip
 import struct
 
 import numpy as np
@@ -10,15 +9,6 @@ def to_bytes(array):
     """An IDX file of uint8."""
     head = struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
     return head + array.astype(np.uint8).tobytes()
-
-
-def first_images(file, count):
-    """The first images or labels of a gzip-compressed IDX file."""
-    with gzip.open(file, "rb") as stream:
-        axes = struct.unpack(">BBBB", stream.read(4))[3]
-        shape = struct.unpack(f">{axes}I", stream.read(4 * axes))
-        size = int(np.prod(shape[1:], dtype=np.int64))
-        return np.frombuffer(stream.read(count * size), np.uint8).reshape(count, *shape[1:])
 
 
 def blobs(count, seed=7, size=12, classes=10):

@@ -13,34 +13,34 @@ namespace {
 using ::testing::HasSubstr;
 using testing::world;
 
-TEST(SameEverywhere, AcceptsEqualHashesAndThisProgram) {
-  EXPECT_NO_THROW(check_same_everywhere(world(), "the recipe", "0123"));
+TEST(SameProgram, AcceptsEqualHashesAndThisProgram) {
+  EXPECT_NO_THROW(check_same_program(world(), "0123"));
   EXPECT_NO_THROW(check_same_program(world()));
 }
 
-TEST(SameEverywhere, NamesTheRankThatDiffers) {
+TEST(SameProgram, NamesTheRankThatDiffers) {
   const int size = world().size();
   if (size < 3) GTEST_SKIP() << "a majority needs three ranks";
   for (int odd = 0; odd < size; ++odd) {
     const std::string hash = world().rank() == odd ? "ffffeeee" : "00001111";
     try {
-      check_same_everywhere(world(), "the recipe", hash);
+      check_same_program(world(), hash);
       ADD_FAILURE() << "accepted";
     } catch (const AgreedError& e) {
       EXPECT_EQ(e.code(), ExitCode::bad_input);
       EXPECT_THAT(e.what(),
-                  HasSubstr("the recipe is not the same on all ranks: rank " + std::to_string(odd) +
-                            " on " + world().host(odd) + " has ffffeeee ("));
+                  HasSubstr("executable) is not the same on all ranks: rank " +
+                            std::to_string(odd) + " on " + world().host(odd) + " has ffffeeee ("));
       EXPECT_THAT(e.what(), HasSubstr(std::to_string(size - 1) + " ranks"));
     }
   }
 }
 
-TEST(SameEverywhere, WithoutAMajorityRankZeroIsTheMeasure) {
+TEST(SameProgram, WithoutAMajorityRankZeroIsTheMeasure) {
   const int size = world().size();
   if (size < 2) GTEST_SKIP() << "one rank cannot differ";
   try {
-    check_same_everywhere(world(), "the data", std::to_string(world().rank()));
+    check_same_program(world(), std::to_string(world().rank()));
     ADD_FAILURE() << "accepted";
   } catch (const AgreedError& e) {
     EXPECT_THAT(e.what(), HasSubstr("rank 1 on "));

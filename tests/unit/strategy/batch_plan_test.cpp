@@ -127,7 +127,7 @@ TEST(BatchPlan, KnowsWhichRowsHoldSamples) {
   EXPECT_EQ(make_batch_plan(cut, 13, 1, 2).schedule.first_group_of_few(3), 0);
   EXPECT_EQ(make_batch_plan(cut, 13, 1, 2).schedule.first_group_of_few(0), 2);
   std::vector<int> of_pieces;
-  for (const BatchPiece& piece : make_batch_pieces(cut, 10, 0, 1))
+  for (const BatchPiece& piece : make_batch_pieces(cut, make_batch_plan(cut, 10, 0, 1), 0))
     for (const int samples : samples_of_groups(piece.plan.schedule)) of_pieces.push_back(samples);
   EXPECT_EQ(of_pieces, (std::vector{3, 3, 3, 1}));
   // Blocks of two groups.
