@@ -8,6 +8,7 @@
 
 #include "config/read_recipe.hpp"
 #include "io/lines_from_end.hpp"
+#include "train/json_line.hpp"
 
 namespace quern {
 
@@ -25,11 +26,6 @@ void for_each_line(const std::filesystem::path& file, const std::string& text,
   }
 }
 
-std::int64_t integer(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
-}
-
 // Steps and epochs never get smaller from line to line.
 bool has_line(const std::filesystem::path& file, const char* kind, const char* key,
               std::int64_t number) {
@@ -37,8 +33,8 @@ bool has_line(const std::filesystem::path& file, const char* kind, const char* k
   while (const auto text = lines.next()) {
     const auto line = nlohmann::json::parse(text->text, nullptr, false);
     if (!line.is_object() || !line.contains(key)) continue;
-    const std::int64_t at = integer(line, key);
-    if (at == number && line.value("kind", nlohmann::json()) == kind) return true;
+    const std::int64_t at = integer_of(line, key).value_or(0);
+    if (at == number && word_of(line, "kind") == kind) return true;
     if (at < number) return false;
   }
   return false;
@@ -48,10 +44,10 @@ bool has_line(const std::filesystem::path& file, const char* kind, const char* k
 TrainingProgress last_start(const RunFolder& folder, const TrainingProgress& checkpoint) {
   TrainingProgress at;
   for_each_line(folder.events_file(), "start", [&](const nlohmann::json& line) {
-    const std::int64_t step = integer(line, "step");
-    if (line.value("event", nlohmann::json()) != "start" || step > checkpoint.step) return;
+    const std::int64_t step = integer_of(line, "step").value_or(0);
+    if (word_of(line, "event") != "start" || step > checkpoint.step) return;
     at.step = std::max(at.step, step);
-    at.epoch = std::max(at.epoch, integer(line, "epoch"));
+    at.epoch = std::max(at.epoch, integer_of(line, "epoch").value_or(0));
   });
   return at;
 }

@@ -2,7 +2,6 @@
 #include "train/metrics_log.hpp"
 
 #include <cerrno>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -10,48 +9,17 @@
 #include "base/system_failure.hpp"
 #include "io/lines_from_end.hpp"
 #include "io/output_file.hpp"
+#include "train/json_line.hpp"
 
 namespace quern {
 
 namespace {
 
-// JSON has no NaN and no infinity.
-nlohmann::ordered_json number(double value) {
-  if (std::isfinite(value)) return value;
-  return std::isnan(value) ? "nan" : (value > 0 ? "inf" : "-inf");
-}
-
-// More digits would make long lines longer, and say nothing.
-double microseconds(double seconds) {
-  return std::round(seconds * 1e6) / 1e6;
-}
-
-void add_rank_times(const RankTimes& times, nlohmann::ordered_json& line) {
-  for (const auto& [phase, seconds] : times) {
-    auto& all = line["rank_times_s"][phase] = nlohmann::ordered_json::array();
-    for (const double value : seconds) all.push_back(microseconds(value));
-  }
-}
-
-void add_rank_summaries(const RankSummaries& summaries, nlohmann::ordered_json& line) {
-  for (const auto& [phase, of] : summaries) {
-    line["rank_summary_s"][phase] = {
-        {"min", microseconds(of.min)},   {"median", microseconds(of.median)},
-        {"mean", microseconds(of.mean)}, {"max", microseconds(of.max)},
-        {"rank_of_min", of.rank_of_min}, {"rank_of_max", of.rank_of_max}};
-  }
-}
-
-std::int64_t integer(const nlohmann::ordered_json& line, const char* key) {
-  const auto found = line.find(key);
-  return found != line.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
-}
-
 // An epoch's summary follows its last step, and perhaps the checkpoint of that step.
-bool is_later(const nlohmann::ordered_json& line, std::int64_t steps, std::int64_t epochs) {
-  if (integer(line, "step") > steps) return true;
+bool is_later(const nlohmann::json& line, std::int64_t steps, std::int64_t epochs) {
+  if (integer_of(line, "step").value_or(0) > steps) return true;
   const auto kind = line.find("kind");
-  return kind != line.end() && *kind != "step" && integer(line, "epoch") > epochs;
+  return kind != line.end() && *kind != "step" && integer_of(line, "epoch").value_or(0) > epochs;
 }
 
 // Of the file the bytes in front of `at`, and then `behind`.
@@ -80,14 +48,14 @@ void drop_later_lines(const std::filesystem::path& file, std::int64_t steps, std
   std::optional<std::int64_t> at;  // where that one begins
   while (const auto text = lines.next()) {
     // What is no JSON, or has no end, was torn by the end of its run.
-    const auto line = nlohmann::ordered_json::parse(text->text, nullptr, false);
+    const auto line = nlohmann::json::parse(text->text, nullptr, false);
     if (!text->is_ended || !line.is_object() || is_later(line, steps, epochs)) {
       at = text->begin;
       behind = kept;
       continue;
     }
     kept.insert(0, text->text + '\n');
-    if (line.contains("step") && integer(line, "step") < steps) break;
+    if (line.contains("step") && integer_of(line, "step").value_or(0) < steps) break;
   }
   if (at) keep_before(file, *at, behind, check);
 }
@@ -103,27 +71,8 @@ MetricsLog::MetricsLog(const std::filesystem::path& file, std::int64_t steps, st
   if (!stream_) throw_write_failure("cannot write '" + file.string() + "'", errno);
 }
 
-void MetricsLog::write(const MetricsRecord& record) {
-  nlohmann::ordered_json line;
-  line["kind"] = record.kind;
-  line["epoch"] = record.epoch;
-  line["step"] = record.step;
-  line["loss"] = number(record.loss);
-  if (record.accuracy) line["accuracy"] = number(*record.accuracy);
-  if (record.rmse) line["rmse"] = number(*record.rmse);
-  if (record.r2) line["r2"] = number(*record.r2);
-  if (record.learning_rate) line["lr"] = number(*record.learning_rate);
-  if (record.samples_per_s) line["samples_per_s"] = number(*record.samples_per_s);
-  line["samples"] = record.samples;
-  line["ranks"] = record.ranks;
-  line["time_s"] = number(record.time_s);
-  const RankTimes& times = record.rank_times;
-  if (!times.empty() && times.front().second.size() > kMostListedRanks) {
-    add_rank_summaries(summarize_rank_times(times), line);
-  } else {
-    add_rank_times(times, line);
-  }
-  stream_ << line.dump() << '\n' << std::flush;
+void MetricsLog::write(const MetricsLine& line) {
+  stream_ << json_text(line) << '\n' << std::flush;
   if (!stream_) throw Error("cannot write '" + path_.string() + "' (is the disk full?)");
 }
 

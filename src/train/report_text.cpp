@@ -57,13 +57,13 @@ std::string epoch_text(std::int64_t epoch, std::int64_t epochs, double loss,
                      decimal_text(loss, 4), accuracy_text(accuracy), seconds, samples_per_s);
 }
 
-std::string evaluation_text(const MetricsRecord& record) {
-  std::string text =
-      fmt::format("           test loss {}{}", decimal_text(without_sign_of_nan(record.loss), 4),
-                  accuracy_text(record.accuracy));
-  if (record.rmse) text += "  rmse " + decimal_text(*record.rmse, 4);
-  if (record.r2) text += "  r2 " + decimal_text(*record.r2, 4);
-  return text + fmt::format("  ({} samples)", record.samples);
+std::string evaluation_text(const MetricsLine& line) {
+  std::string text = fmt::format("           test loss {}{}",
+                                 decimal_text(without_sign_of_nan(line.loss.value_or(0)), 4),
+                                 accuracy_text(line.accuracy));
+  if (line.rmse) text += "  rmse " + decimal_text(*line.rmse, 4);
+  if (line.r2) text += "  r2 " + decimal_text(*line.r2, 4);
+  return text + fmt::format("  ({} samples)", line.samples.value_or(0));
 }
 
 std::string patience_text(Monitor monitor, int patience) {

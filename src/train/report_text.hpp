@@ -9,7 +9,7 @@
 
 #include "spec/best_evaluation.hpp"
 #include "spec/recipe.hpp"
-#include "train/metrics_log.hpp"
+#include "train/metrics_line.hpp"
 
 namespace quern {
 
@@ -19,7 +19,7 @@ std::string epoch_text(std::int64_t epoch, std::int64_t epochs, double loss,
 
 /// "           test loss 0.4410  accuracy 84.10 %  (10000 samples)"; of targets
 /// "           test loss 0.0102  rmse 0.1010  r2 0.9898  (1000 samples)"
-std::string evaluation_text(const MetricsRecord& record);
+std::string evaluation_text(const MetricsLine& line);
 
 /// "           no lower test loss for 3 epochs (train.patience): the training ends"
 std::string patience_text(Monitor monitor, int patience);

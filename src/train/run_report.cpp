@@ -58,7 +58,7 @@ bool RunReport::is_line_due(std::int64_t step) const {
 
 void RunReport::step_line(const StepReport& report, int samples, double learning_rate) {
   const TrainingProgress& at = report.progress;
-  MetricsRecord line =
+  MetricsLine line =
       record("step", at, at.epoch + 1, report.loss / samples, report.correct, samples);
   line.learning_rate = learning_rate;
   line.samples_per_s = static_cast<double>(samples_since_line_) / since_line_.seconds();
@@ -71,7 +71,7 @@ void RunReport::epoch(const TrainingProgress& at, double seconds, double learnin
                       const std::optional<StepTimes>& times) {
   const double rate = static_cast<double>(epoch_samples_) / seconds;
   const double loss = at.epoch_loss_sum / static_cast<double>(at.epoch_samples);
-  MetricsRecord line =
+  MetricsLine line =
       record("epoch", at, at.epoch, loss, static_cast<double>(at.epoch_correct), at.epoch_samples);
   line.learning_rate = learning_rate;
   if (epoch_samples_ > 0) line.samples_per_s = rate;
@@ -116,8 +116,8 @@ void RunReport::rank_losses(const TrainingProgress& at, double loss) {
 
 void RunReport::evaluation(const TrainingProgress& at, const Evaluation& result) {
   if (!out_) return;
-  MetricsRecord line = record("eval", at, at.epoch, result.loss,
-                              static_cast<double>(result.correct), result.samples);
+  MetricsLine line = record("eval", at, at.epoch, result.loss, static_cast<double>(result.correct),
+                            result.samples);
   line.rmse = result.rmse();
   line.r2 = result.r2();
   out_->metrics.write(line);
@@ -169,9 +169,9 @@ void RunReport::finished(const TrainingProgress& at, const std::string& model_ha
   out_->events.sync();
 }
 
-MetricsRecord RunReport::record(const char* kind, const TrainingProgress& at, std::int64_t epoch,
-                                double loss, double correct, std::int64_t samples) const {
-  MetricsRecord line;
+MetricsLine RunReport::record(const char* kind, const TrainingProgress& at, std::int64_t epoch,
+                              double loss, double correct, std::int64_t samples) const {
+  MetricsLine line;
   line.kind = kind;
   line.epoch = epoch;
   line.step = at.step;

@@ -92,8 +92,8 @@ class RunReport {
     Progress bar;
   };
 
-  MetricsRecord record(const char* kind, const TrainingProgress& at, std::int64_t epoch,
-                       double loss, double correct, std::int64_t samples) const;
+  MetricsLine record(const char* kind, const TrainingProgress& at, std::int64_t epoch, double loss,
+                     double correct, std::int64_t samples) const;
   RankTimes rank_times(const StepTimes& times, double seconds);
 
   const Recipe& recipe_;

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <ctime>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
@@ -15,103 +14,30 @@
 #include "base/error.hpp"
 #include "config/read_recipe.hpp"
 #include "io/folder_files.hpp"
+#include "train/json_line.hpp"
 
 namespace quern {
 
 namespace {
 
 namespace fs = std::filesystem;
-using JsonLine = nlohmann::json;
 
-/// Calls use(object) for each line of a file of JSON objects, where there is one; a million objects
-/// at once would need a gigabyte. -> how many lines hold none.
-template <class Use>
-std::int64_t for_each_object(const fs::path& file, const Use& use) {
+bool is_blank(const std::string& text) {
+  return text.find_first_not_of(" \t\r") == std::string::npos;
+}
+
+/// Calls take(line) for each line of a file that is not blank, where there is one; it says whether
+/// it could read it. A million objects at once would need a gigabyte. -> how many it could not.
+template <class Take>
+std::int64_t for_each_line(const fs::path& file, const Take& take) {
   std::error_code error;
   if (!fs::exists(file, error)) return 0;
   std::ifstream in(file);
   if (!in) throw InputError("cannot read '" + file.string() + "'");
   std::int64_t unreadable = 0;
-  for (std::string text; std::getline(in, text);) {
-    if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
-    const JsonLine json = JsonLine::parse(text, nullptr, false);
-    if (json.is_object())
-      use(json);
-    else
-      unreadable += 1;
-  }
+  for (std::string text; std::getline(in, text);)
+    if (!is_blank(text) && !take(text)) unreadable += 1;
   return unreadable;
-}
-
-std::string text_of(const JsonLine& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-std::optional<std::int64_t> integer(const JsonLine& json, const char* key) {
-  const auto found = json.find(key);
-  if (found == json.end() || !found->is_number_integer()) return std::nullopt;
-  return found->get<std::int64_t>();
-}
-
-// Numbers that JSON does not have are words (train/metrics_log.cpp).
-std::optional<double> real(const JsonLine& json, const char* key) {
-  const auto found = json.find(key);
-  if (found == json.end()) return std::nullopt;
-  if (found->is_number()) return found->get<double>();
-  const std::string word = text_of(json, key);
-  if (word == "nan") return std::nan("");
-  if (word == "inf") return std::numeric_limits<double>::infinity();
-  if (word == "-inf") return -std::numeric_limits<double>::infinity();
-  return std::nullopt;
-}
-
-RankTimes rank_times(const JsonLine& json) {
-  RankTimes times;
-  const auto found = json.find("rank_times_s");
-  if (found == json.end() || !found->is_object()) return times;
-  for (const auto& [phase, seconds] : found->items()) {
-    std::vector<double> values;
-    for (const JsonLine& value : seconds)
-      if (value.is_number()) values.push_back(value.get<double>());
-    if (!values.empty()) times.emplace_back(phase, std::move(values));
-  }
-  return times;
-}
-
-RankSummaries rank_summaries(const JsonLine& json) {
-  RankSummaries summaries;
-  const auto found = json.find("rank_summary_s");
-  if (found == json.end() || !found->is_object()) return summaries;
-  for (const auto& [phase, of] : found->items()) {
-    if (!of.is_object()) continue;
-    summaries.emplace_back(phase,
-                           RankSummary{real(of, "min").value_or(0), real(of, "median").value_or(0),
-                                       real(of, "mean").value_or(0), real(of, "max").value_or(0),
-                                       integer(of, "rank_of_min").value_or(0),
-                                       integer(of, "rank_of_max").value_or(0)});
-  }
-  return summaries;
-}
-
-MetricsLine metrics_line(const JsonLine& json) {
-  MetricsLine line;
-  line.kind = text_of(json, "kind");
-  line.epoch = integer(json, "epoch").value_or(0);
-  line.step = integer(json, "step").value_or(0);
-  line.loss = real(json, "loss");
-  line.accuracy = real(json, "accuracy");
-  line.rmse = real(json, "rmse");
-  line.r2 = real(json, "r2");
-  line.learning_rate = real(json, "lr");
-  line.samples_per_s = real(json, "samples_per_s");
-  line.samples = integer(json, "samples");
-  line.ranks = integer(json, "ranks");
-  line.time_s = real(json, "time_s");
-  line.rank_times = rank_times(json);
-  line.rank_summaries =
-      line.rank_times.empty() ? rank_summaries(json) : summarize_rank_times(line.rank_times);
-  return line;
 }
 
 std::int64_t seconds_of(const std::string& utc) {
@@ -120,15 +46,15 @@ std::int64_t seconds_of(const std::string& utc) {
   return timegm(&time);
 }
 
-EventLine event_line(const JsonLine& json) {
+EventLine event_line(const nlohmann::json& json) {
   EventLine line;
-  line.event = text_of(json, "event");
-  line.time = seconds_of(text_of(json, "time"));
-  line.step = integer(json, "step").value_or(0);
-  line.epoch = integer(json, "epoch").value_or(0);
-  line.total_steps = integer(json, "total_steps").value_or(0);
-  line.reason = text_of(json, "reason");
-  line.test_data = text_of(json, "test_data");
+  line.event = word_of(json, "event");
+  line.time = seconds_of(word_of(json, "time"));
+  line.step = integer_of(json, "step").value_or(0);
+  line.epoch = integer_of(json, "epoch").value_or(0);
+  line.total_steps = integer_of(json, "total_steps").value_or(0);
+  line.reason = word_of(json, "reason");
+  line.test_data = word_of(json, "test_data");
   return line;
 }
 
@@ -153,8 +79,11 @@ static RunLog read_all_but_metrics(const fs::path& folder) {
   run.name = recipe.name;
   run.epochs = recipe.train.epochs;
   run.has_metrics = fs::exists(folder / "metrics.jsonl");
-  for_each_object(folder / "events.jsonl",
-                  [&](const JsonLine& json) { run.events.push_back(event_line(json)); });
+  for_each_line(folder / "events.jsonl", [&](const std::string& text) {
+    const auto json = nlohmann::json::parse(text, nullptr, false);
+    if (json.is_object()) run.events.push_back(event_line(json));
+    return json.is_object();
+  });
   run.is_done = fs::exists(folder / "DONE");
   for (const char* file : {"metrics.jsonl", "events.jsonl"}) {
     const auto time = changed(folder / file);
@@ -165,8 +94,10 @@ static RunLog read_all_but_metrics(const fs::path& folder) {
 
 RunLog read_run_log(const fs::path& folder) {
   RunLog run = read_all_but_metrics(folder);
-  run.unreadable_lines = for_each_object(folder / "metrics.jsonl", [&](const JsonLine& json) {
-    run.metrics.push_back(metrics_line(json));
+  run.unreadable_lines = for_each_line(folder / "metrics.jsonl", [&](const std::string& text) {
+    const auto line = parse_metrics_line(text);
+    if (line) run.metrics.push_back(*line);
+    return line.has_value();
   });
   return run;
 }
@@ -199,12 +130,11 @@ void RunLogReader::read_metrics() {
   run_.unreadable_lines = unreadable_;
   for (std::string text; std::getline(in, text);) {
     const bool is_ended = !in.eof();
-    const bool is_blank = text.find_first_not_of(" \t\r") == std::string::npos;
-    const JsonLine json = JsonLine::parse(text, nullptr, false);
-    const bool is_read = is_blank || json.is_object();
+    const auto line = parse_metrics_line(text);
+    const bool is_read = is_blank(text) || line;
     if (!is_read) run_.unreadable_lines += 1;
     if (!is_read && !is_ended) break;  // it may be being written
-    if (json.is_object()) run_.metrics.push_back(metrics_line(json));
+    if (line) run_.metrics.push_back(*line);
     keep_little();
     read_to_ += static_cast<std::int64_t>(text.size()) + is_ended;
     last_line_ = std::move(text);

@@ -10,27 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "train/rank_summary.hpp"
+#include "train/metrics_line.hpp"
 
 namespace quern {
-
-/// A line of metrics.jsonl; what it does not have is empty. A loss may be NaN or infinite.
-struct MetricsLine {
-  std::string kind;
-  std::int64_t epoch = 0;
-  std::int64_t step = 0;
-  std::optional<double> loss;
-  std::optional<double> accuracy;
-  std::optional<double> rmse;
-  std::optional<double> r2;
-  std::optional<double> learning_rate;
-  std::optional<double> samples_per_s;
-  std::optional<std::int64_t> samples;
-  std::optional<std::int64_t> ranks;
-  std::optional<double> time_s;
-  RankTimes rank_times;          ///< where the file has those of each rank
-  RankSummaries rank_summaries;  ///< of these, or as the file has them; of kWork, too
-};
 
 /// A line of events.jsonl.
 struct EventLine {

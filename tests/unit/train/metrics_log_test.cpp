@@ -23,8 +23,8 @@ namespace quern::test {
 
 namespace {
 
-MetricsRecord record() {
-  MetricsRecord record;
+MetricsLine record() {
+  MetricsLine record;
   record.kind = "step";
   record.epoch = 2;
   record.step = 150;
@@ -44,7 +44,7 @@ std::string read_text(const std::filesystem::path& file) {
 
 TEST(MetricsLog, WritesOneObjectALine) {
   const TempDir dir;
-  MetricsRecord full = record();
+  MetricsLine full = record();
   full.accuracy = 0.5;
   full.learning_rate = 0.1;
   full.samples_per_s = 1000;
@@ -64,7 +64,7 @@ TEST(MetricsLog, WritesOneObjectALine) {
 
 TEST(MetricsLog, TimesOfTheRanksByPhase) {
   const TempDir dir;
-  MetricsRecord line = record();
+  MetricsLine line = record();
   line.rank_times = {{"data", {0.25, 1.0 / 3}}, {"other", {0, 2}}};
   MetricsLog(dir / "metrics.jsonl", 0, 0).write(line);
   const auto lines = read_json_lines(dir / "metrics.jsonl");
@@ -74,7 +74,7 @@ TEST(MetricsLog, TimesOfTheRanksByPhase) {
 
 TEST(MetricsLog, OfManyRanksASummary) {
   const TempDir dir;
-  MetricsRecord line = record();
+  MetricsLine line = record();
   std::vector<double> seconds(kMostListedRanks, 0.25);
   seconds[17] = 1.0 / 3;
   line.rank_times = {{"forward", seconds}, {"waiting", seconds}};
@@ -93,10 +93,28 @@ TEST(MetricsLog, OfManyRanksASummary) {
   EXPECT_EQ(lines[1]["rank_summary_s"].size(), 3u);
 }
 
+TEST(MetricsLine, IsReadAsItWasWritten) {
+  MetricsLine line = record();
+  line.loss = -std::numeric_limits<double>::infinity();
+  line.r2 = 0.75;
+  line.learning_rate = 0.1;
+  line.rank_times = {{"data", {0.25, 0.5}}, {"waiting", {0, 2}}};
+  const auto read = parse_metrics_line(json_text(line));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(json_text(*read), json_text(line));
+  EXPECT_EQ(read->loss, line.loss);
+  EXPECT_EQ(read->samples, 32);
+  EXPECT_FALSE(read->accuracy);
+  EXPECT_EQ(read->rank_times, line.rank_times);
+  ASSERT_EQ(read->rank_summaries.size(), 3u);
+  EXPECT_EQ(read->rank_summaries[1].second.mean, 1);
+  for (const char* text : {"", "7", "{\"kind\": \"step\""}) EXPECT_FALSE(parse_metrics_line(text));
+}
+
 TEST(MetricsLog, NumbersThatJsonDoesNotKnowBecomeWords) {
   const TempDir dir;
   const double infinity = std::numeric_limits<double>::infinity();
-  MetricsRecord odd = record();
+  MetricsLine odd = record();
   odd.loss = std::nan("");
   odd.accuracy = -infinity;
   odd.samples_per_s = infinity;
@@ -122,7 +140,7 @@ TEST(MetricsLog, DropsWhatIsDoneAgainAndWhatIsTorn) {
     MetricsLog log(dir / "metrics.jsonl", 0, 0);
     for (const auto& [kind, epoch, step] : std::vector<std::tuple<std::string, int, int>>{
              {"step", 1, 50}, {"epoch", 1, 60}, {"eval", 1, 60}, {"step", 2, 100}}) {
-      MetricsRecord line = record();
+      MetricsLine line = record();
       line.kind = kind;
       line.epoch = epoch;
       line.step = step;
