@@ -23,6 +23,10 @@ enum class StepPhase {
 struct StepTimes {
   static constexpr std::array<const char*, 6> kNames = {"data",      "forward", "backward",
                                                         "reduction", "update",  "waiting"};
+  static constexpr const char* name(StepPhase phase) {
+    return kNames[static_cast<std::size_t>(phase)];
+  }
+
   std::array<double, kNames.size()> seconds{};
 
   double& operator[](StepPhase phase) { return seconds[static_cast<std::size_t>(phase)]; }

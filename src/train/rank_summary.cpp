@@ -11,7 +11,7 @@ namespace quern {
 namespace {
 
 bool is_work(const std::string& phase) {
-  return phase != "waiting" && phase != "other";
+  return phase != kWaiting && phase != kOther;
 }
 
 double median_of(std::vector<double> values) {

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "strategy/step_timer.hpp"
+
 namespace quern {
 
 /// Of one number of each rank.
@@ -27,7 +29,11 @@ using RankSummaries = std::vector<std::pair<std::string, RankSummary>>;
 /// Up to so many ranks metrics.jsonl has the times of each.
 inline constexpr std::size_t kMostListedRanks = 256;
 
-/// All phases together but waiting and what is no step: the others wait for the rank with the most.
+/// Phases of an epoch: those of its steps (StepTimes::kNames), of which this is one, ...
+inline constexpr const char* kWaiting = StepTimes::name(StepPhase::waiting);
+/// ... and what is no step.
+inline constexpr const char* kOther = "other";
+/// All of them together but these two: the others wait for the rank with the most.
 inline constexpr const char* kWork = "work";
 
 /// Of at least one rank.

@@ -98,7 +98,7 @@ RankTimes RunReport::rank_times(const StepTimes& times, double seconds) {
   };
   for (std::size_t phase = 0; phase < StepTimes::kNames.size(); ++phase)
     add(StepTimes::kNames[phase], [phase](const Times& t) { return t.steps.seconds[phase]; });
-  add("other", [](const Times& t) { return t.other; });
+  add(kOther, [](const Times& t) { return t.other; });
   return columns;
 }
 

@@ -157,7 +157,7 @@ std::string many_waiting_text(const MetricsLine& epoch) {
   for (const auto& [phase, seconds] : epoch.rank_summaries) {
     if (phase != kWork) whole += seconds.mean;
     if (phase == kWork) work = seconds;
-    if (phase == "waiting") waiting = seconds;
+    if (phase == kWaiting) waiting = seconds;
   }
   const std::string text =
       fmt::format("waiting   share of epoch {}", epoch.epoch) +
@@ -179,7 +179,7 @@ std::string waiting_text(const RunLog& run) {
   for (const auto& [phase, seconds] : epoch->rank_times) {
     if (whole.size() < seconds.size()) whole.resize(seconds.size());
     for (std::size_t rank = 0; rank < seconds.size(); ++rank) whole[rank] += seconds[rank];
-    if (phase == "waiting") waiting = seconds;
+    if (phase == kWaiting) waiting = seconds;
   }
   if (waiting.size() < 2 || waiting.size() != whole.size()) return "";
   std::vector<std::size_t> ranks(waiting.size());
