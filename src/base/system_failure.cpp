@@ -17,6 +17,10 @@ constexpr std::array kFailures = {
     // Limits, and calls that were cut short.
     ENOMEM, ENOBUFS, EMFILE, ENFILE, EINTR, EAGAIN};
 
+std::string with_reason(int error, const std::string& what) {
+  return what + ": " + (error == 0 ? "unknown reason" : std::generic_category().message(error));
+}
+
 }  // namespace
 
 bool is_system_failure(int error) {
@@ -25,13 +29,17 @@ bool is_system_failure(int error) {
 
 void throw_system_failure(int error, const std::string& what) {
   if (!is_system_failure(error)) return;
-  throw SystemFailure(what + ": " + std::generic_category().message(error));
+  throw SystemFailure(with_reason(error, what));
 }
 
 void throw_read_failure(int error, const std::string& what) {
   throw_system_failure(error, what);
-  throw InputError(what + ": " +
-                   (error == 0 ? "unknown reason" : std::generic_category().message(error)));
+  throw InputError(with_reason(error, what));
+}
+
+void throw_unusable(int error, const std::string& what) {
+  throw_system_failure(error, what);
+  throw UnusableError(with_reason(error, what));
 }
 
 }  // namespace quern

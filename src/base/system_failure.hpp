@@ -24,4 +24,7 @@ void throw_system_failure(int error, const std::string& what);
 /// Throws SystemFailure if so, else InputError, with the same text. 0: the reason is not known.
 [[noreturn]] void throw_read_failure(int error, const std::string& what);
 
+/// The same with UnusableError.
+[[noreturn]] void throw_unusable(int error, const std::string& what);
+
 }  // namespace quern

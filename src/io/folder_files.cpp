@@ -96,11 +96,8 @@ std::vector<fs::path> regular_files(const fs::path& folder) {
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
     if (may_be_file(*entry)) files.push_back(*entry);
   }
-  if (error) {
-    const std::string cannot_list = fmt::format("cannot list the folder '{}'", folder.string());
-    throw_system_failure(error.value(), cannot_list);
-    throw InputError(fmt::format("{}: {}", cannot_list, error.message()));
-  }
+  if (error)
+    throw_read_failure(error.value(), fmt::format("cannot list the folder '{}'", folder.string()));
   return files;
 }
 

@@ -90,11 +90,7 @@ H5File H5File::open_read(const std::filesystem::path& path) {
   if (id < 0) {
     throw_system_failure(h5_system_failure(), cannot_read);
     const std::string damage = h5_reason();
-    if (::access(path.c_str(), R_OK) != 0) {
-      const int reason = errno;
-      throw_system_failure(reason, cannot_read);
-      throw InputError(fmt::format("{}: {}", cannot_read, std::strerror(reason)));
-    }
+    if (::access(path.c_str(), R_OK) != 0) throw_read_failure(errno, cannot_read);
     throw InputError(fmt::format("'{}' is not a whole HDF5 file: {}", path.string(), damage));
   }
   return H5File(path, id, Mode::read);
@@ -202,9 +198,7 @@ std::uint64_t H5File::num_bytes() const {
   struct stat state {};
   if (::fstat(descriptor(), &state) != 0) {
     const int reason = errno;
-    const std::string cannot_read = fmt::format("cannot read '{}'", path_.string());
-    throw_system_failure(reason, cannot_read);
-    throw InputError(fmt::format("{}: {}", cannot_read, std::strerror(reason)));
+    throw_read_failure(reason, fmt::format("cannot read '{}'", path_.string()));
   }
   const auto bytes = static_cast<std::uint64_t>(state.st_size);
   if (is_read_) num_bytes_ = bytes;

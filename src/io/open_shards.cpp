@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <string>
 
 #include "base/assert.hpp"
@@ -51,9 +50,7 @@ int OpenShards::open(std::size_t shard) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) {
     const int error = errno;
-    const std::string what = "'" + path.string() + "': cannot be opened";
-    throw_system_failure(error, what);
-    throw UnusableError(what + ": " + std::strerror(error));
+    throw_unusable(error, "'" + path.string() + "': cannot be opened");
   }
   opened_.push_back(shard);
   files_[shard].descriptor = descriptor;

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -40,8 +39,7 @@ std::span<std::byte> room(std::vector<std::byte>& bytes, std::int64_t num_bytes)
 // `what` the system could not do, as errno says.
 [[noreturn]] void fail_by_system(const Shard& shard, const std::string& what) {
   const int error = errno;
-  throw_system_failure(error, fmt::format("'{}': {}", shard.path.string(), what));
-  fail(shard, fmt::format("{}: {}", what, std::strerror(error)));
+  throw_unusable(error, fmt::format("'{}': {}", shard.path.string(), what));
 }
 
 void read_bytes(const Shard& shard, int descriptor, std::int64_t offset,

@@ -60,11 +60,8 @@ std::vector<ShardFile> list_shard_files(const std::filesystem::path& folder) {
     const auto says = parse_shard_file_name(entry->path().filename().string());
     if (says) files.push_back({entry->path(), *says});
   }
-  if (error) {
-    const std::string cannot_read = fmt::format("cannot read folder '{}'", folder.string());
-    throw_system_failure(error.value(), cannot_read);
-    throw InputError(fmt::format("{}: {}", cannot_read, error.message()));
-  }
+  if (error)
+    throw_read_failure(error.value(), fmt::format("cannot read folder '{}'", folder.string()));
   const auto key = [](const ShardFile& file) {
     return std::tie(file.says.name, file.says.split, file.says.count, file.says.index);
   };
