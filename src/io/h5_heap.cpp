@@ -2,7 +2,6 @@
 #include "io/h5_heap.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +11,7 @@
 #include <span>
 
 #include "base/system_failure.hpp"
+#include "io/read_at.hpp"
 
 namespace quern {
 
@@ -67,18 +67,6 @@ bool are_sound(Bytes bytes) {
   }
 }
 
-// -> whether all of `bytes` are in the file.
-bool read_at(int descriptor, std::uint64_t offset, std::span<std::uint8_t> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t got = ::pread(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    offset += static_cast<std::uint64_t>(got);
-    bytes = bytes.subspan(static_cast<std::size_t>(got));
-  }
-  return true;
-}
-
 // The gaps between the ranges of `data`.
 std::vector<ByteRange> gaps(std::vector<ByteRange> data, std::uint64_t file_bytes) {
   std::sort(data.begin(), data.end(),
@@ -102,7 +90,8 @@ std::string h5_complain_about_heaps(const std::filesystem::path& path, int descr
     if (gap.end - gap.begin > kMostMetadata) return "it has absurdly much metadata";
     bytes.resize(gap.end - gap.begin);
     errno = 0;
-    if (!read_at(descriptor, gap.begin, bytes)) {
+    if (read_at(descriptor, static_cast<std::int64_t>(gap.begin),
+                std::as_writable_bytes(std::span(bytes))) != bytes.size()) {
       throw_system_failure(errno, fmt::format("cannot read '{}'", path.string()));
       return "it cannot be read";
     }

@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <span>
 #include <utility>
 
 #include "base/system_failure.hpp"
+#include "io/read_at.hpp"
 
 namespace quern {
 
@@ -69,17 +71,10 @@ std::optional<LinesFromEnd::Line> LinesFromEnd::next() {
 // Fewer bytes where the file ends.
 std::string LinesFromEnd::read(std::int64_t begin, std::size_t count) const {
   std::string bytes(count, '\0');
-  std::size_t done = 0;
-  while (done < count) {
-    const std::int64_t at = begin + static_cast<std::int64_t>(done);
-    errno = 0;
-    const ssize_t got = ::pread(descriptor_, bytes.data() + done, count - done, at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail();
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  bytes.resize(done);
+  errno = 0;
+  const auto done = read_at(descriptor_, begin, std::as_writable_bytes(std::span(bytes)));
+  if (!done) fail();
+  bytes.resize(*done);
   return bytes;
 }
 

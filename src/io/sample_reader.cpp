@@ -16,6 +16,7 @@
 #include "base/ceil_div.hpp"
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
+#include "io/read_at.hpp"
 #include "io/stored_samples.hpp"
 
 namespace quern {
@@ -44,18 +45,13 @@ std::span<std::byte> room(std::vector<std::byte>& bytes, std::int64_t num_bytes)
 
 void read_bytes(const Shard& shard, int descriptor, std::int64_t offset,
                 std::span<std::byte> bytes) {
-  for (std::size_t done = 0; done < bytes.size();) {
-    const std::int64_t at = offset + static_cast<std::int64_t>(done);
-    const ssize_t got = ::pread(descriptor, bytes.data() + done, bytes.size() - done, at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail_by_system(shard, "cannot be read");
-    if (got == 0) {
-      fail(shard, fmt::format("ends after {} bytes, expected at least {}: it was changed since the "
-                              "training began",
-                              at, offset + static_cast<std::int64_t>(bytes.size())));
-    }
-    done += static_cast<std::size_t>(got);
-  }
+  const auto got = read_at(descriptor, offset, bytes);
+  if (!got) fail_by_system(shard, "cannot be read");
+  if (*got == bytes.size()) return;
+  fail(shard, fmt::format("ends after {} bytes, expected at least {}: it was changed since the "
+                          "training began",
+                          offset + static_cast<std::int64_t>(*got),
+                          offset + static_cast<std::int64_t>(bytes.size())));
 }
 
 // The time of change of its inode follows from every change of a file, whoever turns back others.
