@@ -158,6 +158,11 @@ H5DatasetInfo H5File::dataset_info(const std::string& path) const {
 
 namespace {
 
+// `reason`: of HDF5, where it was asked before; else it is asked now.
+std::string cannot_write(const std::string& path, const std::string& reason) {
+  return fmt::format("cannot write dataset '{}': {}", path, reason.empty() ? h5_reason() : reason);
+}
+
 // Of `stored` type; invalid where HDF5 fails, which is asked why before anything else is closed.
 H5Handle make_dataset(hid_t file, const std::string& path, std::span<const std::int64_t> shape,
                       hid_t stored, std::string& reason) {
@@ -203,8 +208,7 @@ void H5File::create_dataset(const std::string& path, std::span<const std::int64_
   std::string reason;
   H5Handle dataset = make_dataset(id_, path, shape, file_type(H5Type::float32), reason);
   if (dataset.valid() && dataset.close()) return;
-  fail_writing(
-      fmt::format("cannot write dataset '{}': {}", path, reason.empty() ? h5_reason() : reason));
+  fail_writing(cannot_write(path, reason));
 }
 
 void H5File::write_values_at(const std::string& path, std::int64_t first,
@@ -215,8 +219,7 @@ void H5File::write_values_at(const std::string& path, std::int64_t first,
                     write_rows(dataset.get(), first, std::ssize(values), values.data(), reason) &&
                     dataset.close();
   if (good) return;
-  fail_writing(
-      fmt::format("cannot write dataset '{}': {}", path, reason.empty() ? h5_reason() : reason));
+  fail_writing(cannot_write(path, reason));
 }
 
 void H5File::write_values(const std::string& path, const void* values, std::size_t count,
@@ -235,8 +238,7 @@ void H5File::write_values(const std::string& path, const void* values, std::size
       (count == 0 || H5Dwrite(dataset.get(), memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0) &&
       dataset.close();
   if (good) return;
-  fail_writing(
-      fmt::format("cannot write dataset '{}': {}", path, reason.empty() ? h5_reason() : reason));
+  fail_writing(cannot_write(path, reason));
 }
 
 void H5File::read_values(const std::string& path, H5Type type, void* values, std::size_t count,

@@ -176,14 +176,6 @@ std::string OpenedShards::text() const {
 OpenedShards OpenedShards::parse(const FoundShards& set, const std::string& text) {
   OpenedShards opened;
   std::istringstream from(text);
-  const auto read_part = [&] {
-    std::size_t length = 0;
-    from >> length;
-    from.ignore(1);
-    std::string part(std::min(length, text.size()), '\0');
-    from.read(part.data(), static_cast<std::streamsize>(part.size()));
-    return part;
-  };
   for (std::size_t count = 0; from >> count && count > 0;) {
     const std::size_t first = opened.headers.size();
     std::vector<std::int64_t> first_indices;
@@ -192,7 +184,7 @@ OpenedShards OpenedShards::parse(const FoundShards& set, const std::string& text
       from >> header.shard_index >> header.shard_count >> header.total >>
           first_indices.emplace_back();
     }
-    const ShardTable table = ShardTable::parse("", read_part());
+    const ShardTable table = ShardTable::parse("", read_part(from, text.size()));
     expect(table.shards.size() == count, "as many shards as were told");
     for (std::size_t i = 0; i < count; ++i) {
       ShardHeader& header = opened.headers[first + i];
@@ -205,7 +197,7 @@ OpenedShards OpenedShards::parse(const FoundShards& set, const std::string& text
   }
   int code = 0;
   from >> code;
-  const std::string message = read_part();
+  const std::string message = read_part(from, text.size());
   if (code != 0) opened.problem = Error(message, static_cast<ExitCode>(code));
   expect(!from.fail(), "a text that OpenedShards::text() has made");
   return opened;

@@ -88,21 +88,22 @@ ShardContent read_content(std::istream& text) {
 
 }  // namespace
 
+std::string read_part(std::istream& from, std::size_t most) {
+  std::size_t length = 0;
+  from >> length;
+  from.ignore(1);
+  std::string part(std::min(length, most), '\0');
+  from.read(part.data(), static_cast<std::streamsize>(part.size()));
+  return part;
+}
+
 ShardTable ShardTable::parse(const std::filesystem::path& folder, const std::string& text) {
   ShardTable table;
   std::istringstream from(text);
   ShardFileName file;
-  std::size_t length = 0;
-  const auto read_text = [&] {
-    from >> length;
-    from.ignore(1);
-    std::string words(std::min(length, text.size()), '\0');
-    from.read(words.data(), static_cast<std::streamsize>(words.size()));
-    return words;
-  };
   from >> file.split >> file.count;
-  file.name = read_text();
-  std::vector<std::string> class_names = split_lines(read_text());
+  file.name = read_part(from, text.size());
+  std::vector<std::string> class_names = split_lines(read_part(from, text.size()));
   table.content = read_content(from);
   table.content.class_names = std::move(class_names);
   for (; file.index < file.count && from; ++file.index) {

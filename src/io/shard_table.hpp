@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <istream>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,10 @@ struct Shard {
   std::int64_t block_sums_offset = 0;
   std::string sha256_blocks;  ///< of all their checksums; empty without
 };
+
+/// The next part of a text that has its length in front: one that may hold anything. At most `most`
+/// bytes, whatever the text says.
+std::string read_part(std::istream& from, std::size_t most);
 
 struct ShardTable {
   std::string name;  ///< of the set
