@@ -73,8 +73,7 @@ std::string describe(const ShardContent& content, std::int64_t count) {
                                   ? count_text(count, "image")
                                   : count_text(count, "sample") + " of " + to_string(content.input);
   std::string text = fmt::format("{} {}", samples, image_text(content.shape, content.has_pixels()));
-  if (content.has_labels())
-    text += fmt::format(", {} {}", content.classes, content.classes == 1 ? "class" : "classes");
+  if (content.has_labels()) text += ", " + count_text(content.classes, "class");
   if (content.has_targets()) {
     text += fmt::format(", targets {}", to_string(content.target_shape));
   }

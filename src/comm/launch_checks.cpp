@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "base/sha256.hpp"
 #include "comm/agree.hpp"
@@ -15,11 +16,6 @@
 namespace quern {
 
 namespace {
-
-std::string count(int number, const std::string& noun) {
-  const char* plural = noun.ends_with("s") ? "es" : "s";
-  return std::to_string(number) + " " + noun + (number == 1 ? "" : plural);
-}
 
 std::string launch_hint(const Launch& launch) {
   if (!built_with_mpi()) {
@@ -54,7 +50,7 @@ std::string describe_difference(Communicator& comm, const std::vector<std::strin
     named += " and " + std::to_string(num_different - kMaxNamed) + " more differ";
   }
   return "the program (quern's executable) is not the same on all ranks: " + named + " (" +
-         count(frequency[usual], "rank") + ", the first on " +
+         count_text(frequency[usual], "rank") + ", the first on " +
          comm.host(
              static_cast<int>(std::find(hashes.begin(), hashes.end(), usual) - hashes.begin())) +
          ", have " + usual.substr(0, 12) + ")";
@@ -90,8 +86,8 @@ std::string first_difference(const std::vector<std::string>& words,
 
 void check_launch(const Launch& launch, int num_ranks) {
   if (!launch.size || *launch.size == num_ranks) return;
-  throw InputError(count(*launch.size, "process") + " started (" + launch.size_variable +
-                   "), but only " + count(num_ranks, "rank") +
+  throw InputError(count_text(*launch.size, "process") + " started (" + launch.size_variable +
+                   "), but only " + count_text(num_ranks, "rank") +
                    " found each other: each group would train on its own and overwrite the others' "
                    "files; " +
                    launch_hint(launch));
@@ -99,7 +95,7 @@ void check_launch(const Launch& launch, int num_ranks) {
 
 std::string launch_warning(const Launch& launch, int num_ranks) {
   if (num_ranks != 1 || launch.job_tasks.value_or(1) <= 1) return "";
-  return "one process in a Slurm job of " + count(*launch.job_tasks, "task") +
+  return "one process in a Slurm job of " + count_text(*launch.job_tasks, "task") +
          " (SLURM_NTASKS): start with srun to use them all";
 }
 
@@ -128,13 +124,14 @@ void check_same_command(Communicator& comm, const std::vector<std::string>& word
   const auto others = static_cast<int>(std::count_if(
       first + 1, differences.end(), [](const auto& difference) { return !difference.empty(); }));
   const int rank = static_cast<int>(first - differences.begin());
-  throw AgreedError(comm,
-                    "the command line is not the same on all ranks: rank " + std::to_string(rank) +
-                        " on " + comm.host(rank) + " has " + *first +
-                        (others > 0 ? ", and so do others (" + count(others, "rank") + ")" : "") +
-                        " (the ranks of a start do one thing together: start one job, or job step, "
-                        "for each run)",
-                    ExitCode::bad_input);
+  throw AgreedError(
+      comm,
+      "the command line is not the same on all ranks: rank " + std::to_string(rank) + " on " +
+          comm.host(rank) + " has " + *first +
+          (others > 0 ? ", and so do others (" + count_text(others, "rank") + ")" : "") +
+          " (the ranks of a start do one thing together: start one job, or job step, "
+          "for each run)",
+      ExitCode::bad_input);
 }
 
 std::vector<std::string> words_of_this_process() {

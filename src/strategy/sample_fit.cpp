@@ -36,8 +36,7 @@ void check_fits(const Network& network, TargetType target, const SampleTraits& s
   }
   if (target == TargetType::label && samples.classes > output.units()) {
     throw InputError("the network puts out " + to_string(output) + ", but " + data + " has " +
-                     std::to_string(samples.classes) +
-                     (samples.classes == 1 ? " class" : " classes") +
+                     count_text(samples.classes, "class") +
                      " (expected at least one output per class)");
   }
 }

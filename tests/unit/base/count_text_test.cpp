@@ -8,6 +8,8 @@ namespace {
 
 TEST(CountText, HasTheFormOfTheNumber) {
   EXPECT_EQ(count_text(0, "rank"), "0 ranks");
+  EXPECT_EQ(count_text(1, "class"), "1 class");
+  EXPECT_EQ(count_text(2, "process"), "2 processes");
   EXPECT_EQ(count_text(1, "rank"), "1 rank");
   EXPECT_EQ(count_text(2, "rank"), "2 ranks");
 }
