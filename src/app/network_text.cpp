@@ -17,27 +17,15 @@ using Line = std::array<std::string, kColumns>;
 
 constexpr std::size_t kFirstNumber = 4;  // the columns from here on are numbers
 
-// "25 557 032"; nothing for 0.
-std::string grouped_text(std::int64_t count) {
-  if (count == 0) return "";
-  std::string text = fmt::format("{}", count);
-  for (std::size_t from_end = 3; from_end < text.size(); from_end += 4)
-    text.insert(text.size() - from_end, " ");
-  return text;
+// Nothing for 0.
+std::string parameters_text(std::int64_t count) {
+  return count == 0 ? "" : grouped_text(count);
 }
 
-// "4.09 G"; nothing for 0.
-std::string large_text(std::int64_t count) {
+// Below each other, with a place for the letter; nothing for 0.
+std::string macs_text(std::int64_t count) {
   if (count == 0) return "";
-  auto value = static_cast<double>(count);
-  if (value < 1000) return fmt::format("{}  ", count);
-  const char* unit = "";
-  for (const char* larger : {"k", "M", "G", "T"}) {
-    if (value < 999.5) break;
-    value /= 1000;
-    unit = larger;
-  }
-  return fmt::format("{:.{}f} {}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, unit);
+  return scaled_text(static_cast<double>(count)) + (count < 1000 ? " " : "");
 }
 
 std::string memory_text(std::int64_t bytes) {
@@ -82,13 +70,13 @@ std::string network_text(const NetworkSummary& network) {
   for (const LayerSummary& layer : network.layers) {
     const std::string type = layer.type + (layer.is_frozen ? ", frozen" : "");
     lines.push_back({layer.name, type, join_names(layer.inputs), to_string(layer.output),
-                     grouped_text(layer.parameters), large_text(layer.macs),
+                     parameters_text(layer.parameters), macs_text(layer.macs),
                      memory_text(layer.bytes)});
   }
   if (network.segment_bytes > 0)
     lines.push_back({"computed again", "", "", "", "", "", memory_text(network.segment_bytes)});
-  lines.push_back({"total", "", "", "", grouped_text(network.parameters), large_text(network.macs),
-                   memory_text(network.activation_bytes)});
+  lines.push_back({"total", "", "", "", parameters_text(network.parameters),
+                   macs_text(network.macs), memory_text(network.activation_bytes)});
   return "# Network (multiply-adds and memory: forward, of one sample)\n" + table_text(lines) +
          fmt::format("Training takes {} more for the gradients of these outputs.",
                      bytes_text(network.gradient_bytes));

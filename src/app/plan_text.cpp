@@ -27,20 +27,9 @@ std::string shares_text(const std::vector<int>& shares) {
   return text;
 }
 
-// "4.09 Mflop": three digits.
+// "4.09 Mflop"
 std::string flop_text(double flop) {
-  const char* unit = "";
-  for (const char* larger : {"k", "M", "G", "T"}) {
-    if (flop < 999.5) break;
-    flop /= 1000;
-    unit = larger;
-  }
-  return fmt::format("{:.{}f} {}flop", flop,
-                     *unit == 0     ? 0
-                     : flop < 9.995 ? 2
-                     : flop < 99.95 ? 1
-                                    : 0,
-                     unit);
+  return scaled_text(flop) + "flop";
 }
 
 const char* determinism_text(Determinism determinism) {

@@ -34,6 +34,24 @@ std::string bytes_text(std::int64_t bytes) {
   return with_unit(value, 1, unit);
 }
 
+std::string grouped_text(std::int64_t count) {
+  std::string text = std::to_string(count);
+  for (std::size_t from_end = 3; from_end < text.size(); from_end += 4)
+    text.insert(text.size() - from_end, " ");
+  return text;
+}
+
+std::string scaled_text(double value) {
+  if (value < 999.5) return with_unit(value, 0, "");
+  const char* unit = "";
+  for (const char* larger : {"k", "M", "G", "T"}) {
+    if (value < 999.5) break;
+    value /= 1000;
+    unit = larger;
+  }
+  return three_digits(value, unit);
+}
+
 std::string rate_text(double bytes_per_s) {
   if (bytes_per_s < 999.5e3) return three_digits(bytes_per_s * 1e-3, "kB/s");
   if (bytes_per_s < 999.5e6) return three_digits(bytes_per_s * 1e-6, "MB/s");

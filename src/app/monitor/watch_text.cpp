@@ -10,6 +10,7 @@
 
 #include "base/count_text.hpp"
 #include "base/text.hpp"
+#include "base/unit_text.hpp"
 #include "train/progress.hpp"
 
 namespace quern {
@@ -61,14 +62,6 @@ std::string number(const std::optional<double>& value) {
   return value ? fmt::format("{:.4g}", *value) : "none";
 }
 
-// 12345 -> "12 345"
-std::string thousands(double value) {
-  std::string text = fmt::format("{:.0f}", value);
-  for (int place = static_cast<int>(text.size()) - 3; place > 0; place -= 3)
-    text.insert(static_cast<std::size_t>(place), " ");
-  return text;
-}
-
 std::string state_text(const RunLog& run, std::int64_t now) {
   switch (run_state(run, now)) {
     case RunState::begins:
@@ -94,11 +87,11 @@ std::string progress_text(const RunLog& run) {
   const std::int64_t total = total_steps(run);
   const MetricsLine* epoch = last_of(run, "epoch");
   std::string text = fmt::format("epoch {} of {}, step {}", epoch ? epoch->epoch : 0, run.epochs,
-                                 thousands(static_cast<double>(step)));
+                                 grouped_text(step));
   if (total > 0) {
     const double share = static_cast<double>(step) / static_cast<double>(total);
-    text += fmt::format(" of {}  {} {:.0f} %", thousands(static_cast<double>(total)),
-                        text_bar(share, 24), 100 * share);
+    text +=
+        fmt::format(" of {}  {} {:.0f} %", grouped_text(total), text_bar(share, 24), 100 * share);
   }
   return text;
 }
@@ -134,8 +127,9 @@ std::string figures_text(const RunLog& run) {
 
 std::string speed_text(const RunLog& run) {
   for (auto line = run.metrics.rbegin(); line != run.metrics.rend(); ++line) {
-    if (!line->samples_per_s) continue;
-    std::string text = fmt::format("speed     {} samples/s", thousands(*line->samples_per_s));
+    if (!line->samples_per_s || !std::isfinite(*line->samples_per_s)) continue;
+    std::string text =
+        fmt::format("speed     {} samples/s", grouped_text(std::llround(*line->samples_per_s)));
     if (line->ranks) text += " on " + count_text(*line->ranks, "rank");
     return text;
   }
@@ -204,7 +198,7 @@ std::string events_text(const RunLog& run, std::int64_t now) {
   std::string text;
   if (const EventLine* checkpoint = last_event(run, "checkpoint")) {
     text = fmt::format(
-        "wrote     checkpoint of step {}, {} ago", thousands(static_cast<double>(checkpoint->step)),
+        "wrote     checkpoint of step {}, {} ago", grouped_text(checkpoint->step),
         duration_text(static_cast<double>(std::max<std::int64_t>(0, now - checkpoint->time))));
   }
   if (starts > 1) text += fmt::format("{}{} starts", text.empty() ? "" : "   ", starts);

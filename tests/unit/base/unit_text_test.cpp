@@ -21,6 +21,22 @@ TEST(BytesText, TakesTheLargestUnitThatFits) {
   EXPECT_EQ(bytes_text(std::int64_t{3000} << 30), "3000.0 GiB");
 }
 
+TEST(GroupedText, SeparatesThousands) {
+  EXPECT_EQ(grouped_text(0), "0");
+  EXPECT_EQ(grouped_text(999), "999");
+  EXPECT_EQ(grouped_text(1000), "1 000");
+  EXPECT_EQ(grouped_text(25557032), "25 557 032");
+}
+
+TEST(ScaledText, HasThreeDigitsAndALetter) {
+  EXPECT_EQ(scaled_text(7), "7 ");
+  EXPECT_EQ(scaled_text(999), "999 ");
+  EXPECT_EQ(scaled_text(1000), "1.00 k");
+  EXPECT_EQ(scaled_text(4.094e6), "4.09 M");
+  EXPECT_EQ(scaled_text(99.96e9), "100 G");
+  EXPECT_EQ(scaled_text(1.5e16), "15000 T");
+}
+
 TEST(TimeText, HasThreeDigits) {
   EXPECT_EQ(time_text(1.5e-9), "0.00 us");
   EXPECT_EQ(time_text(2.345e-6), "2.35 us");
