@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/number_runs.hpp"
 #include "base/text.hpp"
 
 namespace quern {
@@ -37,14 +38,9 @@ std::string text_of(std::size_t column, const std::vector<std::string>& names) {
 // "1-3,5", as users name columns.
 std::string choice_text(const Columns& columns) {
   std::vector<std::string> words;
-  for (std::size_t begin = 0; begin < columns.size();) {
-    std::size_t end = begin + 1;
-    while (end < columns.size() && columns[end] == columns[end - 1] + 1) ++end;
-    words.push_back(end == begin + 1
-                        ? std::to_string(columns[begin] + 1)
-                        : fmt::format("{}-{}", columns[begin] + 1, columns[end - 1] + 1));
-    begin = end;
-  }
+  for (const auto& [first, last] : number_runs(columns))
+    words.push_back(first == last ? std::to_string(first + 1)
+                                  : fmt::format("{}-{}", first + 1, last + 1));
   return fmt::format("{}", fmt::join(words, ","));
 }
 

@@ -17,6 +17,7 @@
 #include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/number_runs.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/exchange.hpp"
@@ -109,12 +110,9 @@ void warn(const ShardOptions& options, const SampleSet& set) {
 // "0, 8 to 98"
 std::string classes_text(const std::vector<int>& classes) {
   std::string text;
-  for (std::size_t i = 0; i < classes.size();) {
-    std::size_t last = i;
-    while (last + 1 < classes.size() && classes[last + 1] == classes[last] + 1) ++last;
-    text += (text.empty() ? "" : ", ") + std::to_string(classes[i]);
-    if (last > i) text += (last == i + 1 ? ", " : " to ") + std::to_string(classes[last]);
-    i = last + 1;
+  for (const auto& [first, last] : number_runs(classes)) {
+    text += (text.empty() ? "" : ", ") + std::to_string(first);
+    if (last > first) text += (last == first + 1 ? ", " : " to ") + std::to_string(last);
   }
   return text;
 }

@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "base/ceil_div.hpp"
+#include "base/number_runs.hpp"
 
 namespace quern {
 
@@ -57,13 +58,10 @@ bool restrict_to_cpus(const std::vector<int>& cpus) {
 
 std::string cpu_list_text(const std::vector<int>& cpus) {
   std::string text;
-  for (std::size_t first = 0; first < cpus.size();) {
-    std::size_t last = first;
-    while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
+  for (const auto& [first, last] : number_runs(cpus)) {
     if (!text.empty()) text += ',';
-    text += std::to_string(cpus[first]);
-    if (last > first) text.append("-").append(std::to_string(cpus[last]));
-    first = last + 1;
+    text += std::to_string(first);
+    if (last > first) text.append("-").append(std::to_string(last));
   }
   return text.empty() ? "-" : text;
 }
