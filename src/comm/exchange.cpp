@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/exchange.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 
 namespace quern {
@@ -30,6 +32,18 @@ std::string broadcast_string(Communicator& comm, std::string text, int root) {
   text.resize(static_cast<std::size_t>(length));
   comm.broadcast(std::as_writable_bytes(std::span(text.data(), text.size())), root);
   return text;
+}
+
+std::vector<std::string> broadcast_strings(Communicator& comm,
+                                           const std::vector<std::string>& texts) {
+  std::vector<std::int64_t> lengths(broadcast_value(comm, texts.size()));
+  std::string joined;
+  if (comm.rank() == 0) {
+    std::ranges::transform(texts, lengths.begin(), [](const auto& t) { return std::ssize(t); });
+    for (const std::string& text : texts) joined += text;
+  }
+  comm.broadcast(std::as_writable_bytes(std::span(lengths)), 0);
+  return parts_of(broadcast_string(comm, joined), lengths);
 }
 
 std::vector<std::string> all_gather_strings(Communicator& comm, const std::string& text) {

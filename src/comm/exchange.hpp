@@ -29,6 +29,10 @@ inline bool is_so_everywhere(Communicator& comm, bool is_so) {
 /// The text of `root`; the other ranks' texts are ignored.
 std::string broadcast_string(Communicator& comm, std::string text, int root = 0);
 
+/// Those of rank 0; the other ranks' texts are ignored. They may hold anything.
+std::vector<std::string> broadcast_strings(Communicator& comm,
+                                           const std::vector<std::string>& texts);
+
 /// The texts of all ranks, in rank order, on all ranks.
 std::vector<std::string> all_gather_strings(Communicator& comm, const std::string& text);
 

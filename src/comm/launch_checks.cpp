@@ -56,21 +56,6 @@ std::string describe_difference(Communicator& comm, const std::vector<std::strin
          ", have " + usual.substr(0, 12) + ")";
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += word + '\0';
-  return text;
-}
-
-std::vector<std::string> separated(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
-    end = std::min(text.find('\0', begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-  }
-  return words;
-}
-
 // The first word of `words` that is another one in `usual`, and that one.
 std::string first_difference(const std::vector<std::string>& words,
                              const std::vector<std::string>& usual) {
@@ -116,7 +101,7 @@ void check_same_program(Communicator& comm) {
 
 void check_same_command(Communicator& comm, const std::vector<std::string>& words) {
   if (comm.size() == 1) return;
-  const std::vector<std::string> usual = separated(broadcast_string(comm, joined(words)));
+  const std::vector<std::string> usual = broadcast_strings(comm, words);
   const std::vector<std::string> differences =
       all_gather_strings(comm, words == usual ? "" : first_difference(words, usual));
   const auto first = std::ranges::find_if(differences, [](const auto& d) { return !d.empty(); });
@@ -136,9 +121,10 @@ void check_same_command(Communicator& comm, const std::vector<std::string>& word
 
 std::vector<std::string> words_of_this_process() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  std::vector<std::string> words = separated(text);
-  if (!words.empty()) words.erase(words.begin());
+  std::vector<std::string> words;
+  std::string word;
+  std::getline(file, word, '\0');  // the program's name
+  while (std::getline(file, word, '\0')) words.push_back(word);
   return words;
 }
 

@@ -25,14 +25,6 @@ namespace {
 
 constexpr const char* kPredicted = "the samples to predict";
 
-// Those of rank 0, on all ranks.
-std::vector<std::string> share_names(Communicator& comm, const std::vector<std::string>& names) {
-  std::vector<std::string> shared(broadcast_value(comm, names.size()));
-  for (std::size_t i = 0; i < shared.size(); ++i)
-    shared[i] = broadcast_string(comm, i < names.size() ? names[i] : "");
-  return shared;
-}
-
 }  // namespace
 
 class Predictor::Parts {
@@ -70,7 +62,7 @@ Predictor::Parts::Parts(Communicator& comm, const SharedCheckpoint& checkpoint, 
   check_same(comm, "Predictor", batch_text);
   const CheckpointState* state = checkpoint.state();
   forward_.load(predictor_rows(forward_.model(), batch_), Samples{}, state);
-  class_names_ = share_names(comm, state ? state->class_names : std::vector<std::string>{});
+  class_names_ = broadcast_strings(comm, state ? state->class_names : std::vector<std::string>{});
   if (state) trained_on_ = state->input;
 }
 

@@ -2,7 +2,6 @@
 #include "train/load_recipe.hpp"
 
 #include <cstddef>
-#include <utility>
 
 #include "base/error.hpp"
 #include "comm/agree.hpp"
@@ -13,26 +12,15 @@ namespace quern {
 
 namespace {
 
-std::string text_of(const std::vector<RecipeEntry>& entries) {
-  std::string text;
-  for (const RecipeEntry& entry : entries) text += entry.key + '\0' + entry.value + '\0';
-  return text;
-}
-
-std::vector<RecipeEntry> entries_of(const std::string& text) {
-  std::vector<RecipeEntry> entries;
-  std::size_t begin = 0;
-  const auto next = [&] {
-    const std::size_t end = text.find('\0', begin);
-    std::string word = text.substr(begin, end - begin);
-    begin = end + 1;
-    return word;
-  };
-  while (begin < text.size()) {
-    std::string key = next();
-    entries.push_back({std::move(key), next()});
-  }
-  return entries;
+// Those of rank 0.
+std::vector<RecipeEntry> broadcast_entries(Communicator& comm,
+                                           const std::vector<RecipeEntry>& entries) {
+  std::vector<std::string> words;
+  for (const RecipeEntry& entry : entries) words.insert(words.end(), {entry.key, entry.value});
+  words = broadcast_strings(comm, words);
+  std::vector<RecipeEntry> first;
+  for (std::size_t i = 0; i < words.size(); i += 2) first.push_back({words[i], words[i + 1]});
+  return first;
 }
 
 }  // namespace
@@ -51,9 +39,9 @@ void check_same_recipe(Communicator& comm, const Recipe& recipe,
   if (comm.size() == 1) return;
   std::vector<RecipeEntry> mine = entries_of(recipe);
   mine.insert(mine.end(), others.begin(), others.end());
-  const std::string first = broadcast_string(comm, text_of(mine));
+  const std::vector<RecipeEntry> first = broadcast_entries(comm, mine);
   agree(comm, [&] {
-    const std::string difference = first_difference(mine, entries_of(first), "on rank 0");
+    const std::string difference = first_difference(mine, first, "on rank 0");
     if (difference.empty()) return;
     throw InputError("the recipe is not the same on all ranks: " + difference +
                      " (expected that every rank brings the same)");

@@ -125,6 +125,13 @@ TEST(Communicator, GathersStrings) {
   }
 }
 
+TEST(Communicator, BroadcastsTextsOfRankZero) {
+  const std::vector<std::string> texts = {"", "two\nlines", std::string(3, '\0'), ""};
+  const bool is_root = world().rank() == 0;
+  EXPECT_EQ(broadcast_strings(world(), is_root ? texts : std::vector<std::string>{"other"}), texts);
+  EXPECT_TRUE(broadcast_strings(world(), is_root ? std::vector<std::string>{} : texts).empty());
+}
+
 // Rank r sends rank d the d + 1 floats 100 r + d, from segments in reversed order with gaps of one.
 TEST(Communicator, ExchangesSegmentsInAnyOrder) {
   const int size = world().size();
