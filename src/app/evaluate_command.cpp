@@ -15,7 +15,6 @@
 #include "base/log.hpp"
 #include "comm/agree.hpp"
 #include "inference/class_metrics.hpp"
-#include "inference/class_names.hpp"
 #include "inference/data_match.hpp"
 #include "inference/evaluator.hpp"
 #include "inference/forward_model.hpp"
@@ -116,11 +115,8 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
                               {options.data, options.split, memory_name(options.memory)});
   agree(comm, [&] { model.check_samples(samples, "'" + options.data + "'"); });
   run_on_root(comm, [&] {
-    check_class_names(checkpoint.state()->class_names, samples.class_names,
-                      "'" + options.data + "'");
-    const std::string difference =
-        input_difference(checkpoint.state()->input, samples.input_name(), "'" + options.data + "'");
-    if (!difference.empty()) log::warn(difference);
+    compare_with_training(*checkpoint.state(), samples.class_names, samples.input_name(),
+                          "'" + options.data + "'");
   });
 
   Evaluator evaluator(forward.grid(), model, samples,

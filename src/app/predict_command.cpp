@@ -20,7 +20,6 @@
 #include "base/unit_text.hpp"
 #include "comm/agree.hpp"
 #include "device/inventory.hpp"
-#include "inference/class_names.hpp"
 #include "inference/data_match.hpp"
 #include "inference/forward_model.hpp"
 #include "inference/prediction.hpp"
@@ -152,11 +151,8 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
           "than \"cross_entropy\"; its outputs are printed without it");
   });
   run_on_root(comm, [&] {
-    check_class_names(checkpoint.state()->class_names, samples.class_names,
-                      "'" + options.data + "'");
-    const std::string difference =
-        input_difference(checkpoint.state()->input, samples.input_name(), data_name(options));
-    if (!difference.empty()) log::warn(difference);
+    compare_with_training(*checkpoint.state(), samples.class_names, samples.input_name(),
+                          data_name(options));
   });
   const auto most = static_cast<int>(std::min<std::int64_t>(options.batch, samples.count));
   forward.load(predictor_rows(model, std::max(1, most)), samples, checkpoint.state());

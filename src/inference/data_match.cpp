@@ -9,8 +9,10 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "config/read_recipe.hpp"
 #include "config/write_recipe.hpp"
+#include "inference/class_names.hpp"
 
 namespace quern {
 
@@ -123,6 +125,14 @@ std::string input_difference(const std::string& trained, const std::string& foun
   }
   return "the network was trained on values, which it read as they are, but " + data +
          " holds bytes, which it reads divided by 255";
+}
+
+void compare_with_training(const CheckpointState& trained,
+                           const std::vector<std::string>& class_names,
+                           const std::string& input_name, const std::string& data) {
+  check_class_names(trained.class_names, class_names, data);
+  const std::string difference = input_difference(trained.input, input_name, data);
+  if (!difference.empty()) log::warn(difference);
 }
 
 }  // namespace quern

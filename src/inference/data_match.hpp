@@ -29,4 +29,10 @@ Recipe with_numbers_of(const LoadedCheckpoint& weights, Recipe recipe);
 std::string input_difference(const std::string& trained, const std::string& found,
                              const std::string& data);
 
+/// InputError where a label of the samples `data` means another class than in training
+/// (check_class_names()); warns of input_difference().
+void compare_with_training(const CheckpointState& trained,
+                           const std::vector<std::string>& class_names,
+                           const std::string& input_name, const std::string& data);
+
 }  // namespace quern
