@@ -3,8 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "base/assert.hpp"
+#include "base/log.hpp"
 #include "base/version.hpp"
 
 namespace quern {
@@ -15,6 +18,15 @@ const Command& parsed_command(const std::vector<Command>& commands) {
   });
   expect(found != commands.end(), "a line of which a command was required");
   return *found;
+}
+
+ExitCode refuse_start(bool speaks, const std::string& problem) {
+  if (speaks) {
+    log::error(problem);
+  } else {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+  return ExitCode::bad_input;
 }
 
 std::vector<Command> add_commands(CLI::App& app) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "app/command_line.hpp"
@@ -25,6 +26,10 @@ struct Command {
 
 /// Of commands of which one is required, the one that was asked for.
 const Command& parsed_command(const std::vector<Command>& commands);
+
+/// Of a start that cannot work: this rank says why if it `speaks`, else it waits until the one that
+/// does has. Launchers end all ranks once one has failed.
+ExitCode refuse_start(bool speaks, const std::string& problem);
 
 Command add_train_command(CommandLine app);
 Command add_evaluate_command(CommandLine app);

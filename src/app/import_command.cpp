@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "app/commands.hpp"
@@ -119,14 +117,10 @@ ExitCode start(const ImportOptions& options) {
   const Launch launch = read_launch();
   const int processes = launch.size.value_or(1);
   if (processes == 1) return import_weights(options);
-  if (launch.rank == 0) {
-    throw InputError("quern import works in one process, but " + std::to_string(processes) +
-                     " were started, which would all write '" + options.out +
-                     "' (expected no launcher)");
-  }
-  // Launchers end all ranks once one has failed: let rank 0 speak first.
-  std::this_thread::sleep_for(std::chrono::seconds(1));
-  return ExitCode::bad_input;
+  return refuse_start(launch.rank == 0, "quern import works in one process, but " +
+                                            std::to_string(processes) +
+                                            " were started, which would all write '" + options.out +
+                                            "' (expected no launcher)");
 }
 
 }  // namespace

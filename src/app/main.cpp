@@ -4,11 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <exception>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "app/commands.hpp"
@@ -112,13 +110,7 @@ quern::ExitCode report(const CLI::App& app, const CLI::ParseError& error, bool s
     if (speaks) app.exit(error);
     return quern::ExitCode::done;
   }
-  if (speaks) {
-    quern::log::error(usage_problem(app, error));
-  } else {
-    // Launchers end all ranks once one has failed: let rank 0 speak first.
-    std::this_thread::sleep_for(std::chrono::seconds(1));
-  }
-  return quern::ExitCode::bad_input;
+  return quern::refuse_start(speaks, usage_problem(app, error));
 }
 
 // Is a command given that several processes run each for itself?

@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "app/commands.hpp"
@@ -200,13 +199,7 @@ ExitCode start(const PreflightOptions& options) {
   if (problem.empty()) {
     return run_on_ranks([&](Communicator& comm) { return preflight(comm, options); });
   }
-  if (launch.rank == 0) {
-    log::error(problem);
-  } else {
-    // Launchers end all ranks once one has failed: let rank 0 speak first.
-    std::this_thread::sleep_for(std::chrono::seconds(1));
-  }
-  return ExitCode::bad_input;
+  return refuse_start(launch.rank == 0, problem);
 }
 
 }  // namespace
