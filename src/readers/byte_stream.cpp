@@ -20,6 +20,18 @@ void ByteStream::read_all(std::span<std::uint8_t> bytes, const std::string& what
   }
 }
 
+std::vector<std::uint8_t> ByteStream::read_bytes(std::uint64_t count,
+                                                 const std::string& what) const {
+  constexpr std::uint64_t kFirstBytes = std::uint64_t{1} << 24;
+  std::vector<std::uint8_t> bytes;
+  while (bytes.size() < count) {
+    const std::size_t have = bytes.size();
+    bytes.resize(std::min(count, std::max<std::uint64_t>(2 * have, kFirstBytes)));
+    read_all(std::span(bytes).subspan(have), what);
+  }
+  return bytes;
+}
+
 void ByteStream::skip_all(std::uint64_t count, const std::string& what) const {
   if (skip) {
     if (skip(count) < count) fail(fmt::format("truncated: it ends within its {}", what));
@@ -30,9 +42,9 @@ void ByteStream::skip_all(std::uint64_t count, const std::string& what) const {
     read_all(std::span(piece).first(std::min<std::uint64_t>(count, piece.size())), what);
 }
 
-void ByteStream::expect_end() const {
+void ByteStream::expect_end(const std::string& what) const {
   std::array<std::uint8_t, 1> beyond{};
-  if (read(beyond) != 0) fail("trailing bytes after its values");
+  if (read(beyond) != 0) fail("trailing bytes after its " + what);
 }
 
 }  // namespace quern

@@ -28,15 +28,19 @@ struct ByteStream {
   /// Overwrites all of `bytes`. InputError where fewer come.
   void read_all(std::span<std::uint8_t> bytes, const std::string& what) const;
 
+  /// The next `count` bytes. Memory grows with what is really there, so what a hostile file claims
+  /// is never allocated at once. InputError where fewer come.
+  std::vector<std::uint8_t> read_bytes(std::uint64_t count, const std::string& what) const;
+
   /// Goes on past so many bytes. InputError where there are fewer.
   void skip_all(std::uint64_t count, const std::string& what) const;
 
-  /// InputError unless the content ends here.
-  void expect_end() const;
+  /// InputError unless the content ends here, after its `what`.
+  void expect_end(const std::string& what = "values") const;
 };
 
 /// `count` numbers as convert(bytes of one) gives them, where each has `width` bytes. Memory grows
-/// with what is really there, so what a hostile file claims is never allocated at once.
+/// as that of read_bytes().
 template <class T, class Convert>
 std::vector<T> read_numbers(const ByteStream& stream, std::uint64_t count, std::size_t width,
                             const Convert& convert) {

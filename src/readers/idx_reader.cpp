@@ -15,8 +15,6 @@ namespace quern {
 
 namespace {
 
-constexpr std::size_t kFirstGrowth = 1 << 24;
-
 enum class Content { images, labels };
 
 struct IdxArray {
@@ -25,70 +23,43 @@ struct IdxArray {
   Sha256Match sha256 = Sha256Match::not_asked;
 };
 
-[[noreturn]] void fail(const ByteSource& source, const std::string& what) {
-  throw InputError(fmt::format("'{}': {}", source.path().string(), what));
-}
-
-std::vector<std::uint32_t> read_extents(ByteSource& source, Content content) {
+std::vector<std::uint32_t> read_extents(const ByteStream& stream, Content content) {
   const char* const expected = content == Content::images
                                    ? "00000803 or 00000804 (uint8 images in 3 or 4 dimensions)"
                                    : "00000801 (uint8 labels in 1 dimension)";
   std::array<std::uint8_t, 4> magic{};
-  if (source.read(magic) < magic.size()) fail(source, "too short for an IDX file");
+  if (stream.read(magic) < magic.size()) stream.fail("too short for an IDX file");
   const int rank = magic[3];
   const bool right_rank = content == Content::images ? rank == 3 || rank == 4 : rank == 1;
   if (magic[0] != 0 || magic[1] != 0 || magic[2] != 8 || !right_rank) {
-    fail(source,
-         fmt::format("wrong IDX magic number {:02x}, expected {}", fmt::join(magic, ""), expected));
+    stream.fail(
+        fmt::format("wrong IDX magic number {:02x}, expected {}", fmt::join(magic, ""), expected));
   }
   std::vector<std::uint32_t> extents;
   for (int axis = 0; axis < rank; ++axis) {
     std::array<std::uint8_t, 4> b{};
-    if (source.read(b) < b.size()) fail(source, "truncated in the IDX header");
+    if (stream.read(b) < b.size()) stream.fail("truncated in the IDX header");
     extents.push_back(std::uint32_t{b[0]} << 24 | std::uint32_t{b[1]} << 16 |
                       std::uint32_t{b[2]} << 8 | std::uint32_t{b[3]});
   }
   return extents;
 }
 
-std::uint64_t checked_size(const ByteSource& source, const std::vector<std::uint32_t>& extents) {
+std::uint64_t checked_size(const ByteStream& stream, const std::vector<std::uint32_t>& extents) {
   const std::uint64_t header_bytes = 4 + 4 * extents.size();
   std::uint64_t size = 1;
   bool overflow = false;
   for (const std::uint32_t extent : extents) {
-    if (extent == 0)
-      fail(source, fmt::format("empty: its shape is [{}]", fmt::join(extents, ", ")));
+    if (extent == 0) stream.fail(fmt::format("empty: its shape is [{}]", fmt::join(extents, ", ")));
     overflow = overflow || __builtin_mul_overflow(size, extent, &size);
   }
-  if (overflow || size > source.longest_content() ||
-      size + header_bytes > source.longest_content()) {
-    fail(source, fmt::format("truncated: its shape is [{}], which is more than a file of its size "
-                             "can hold",
-                             fmt::join(extents, ", ")));
+  if (overflow || size > stream.longest || size + header_bytes > stream.longest) {
+    stream.fail(
+        fmt::format("truncated: its shape is [{}], which is more than a file of its size "
+                    "can hold",
+                    fmt::join(extents, ", ")));
   }
   return size;
-}
-
-// Memory grows with what is really there, so a hostile gzip header cannot claim it all at once.
-std::vector<std::uint8_t> read_values(ByteSource& source, const ByteStream& stream,
-                                      std::uint64_t size, std::uint64_t first, std::uint64_t own) {
-  stream.skip_all(first, "values");
-  std::vector<std::uint8_t> values;
-  while (values.size() < own) {
-    const std::size_t have = values.size();
-    values.resize(std::min<std::uint64_t>(own, std::max(2 * have, kFirstGrowth)));
-    const std::size_t got = source.read(std::span(values).subspan(have));
-    if (have + got < values.size()) {
-      fail(source,
-           fmt::format("truncated: {} bytes of values, expected {}", first + have + got, size));
-    }
-  }
-  stream.skip_all(size - first - own, "values");
-  std::array<std::uint8_t, 1> beyond{};
-  if (source.read(beyond) != 0) {
-    fail(source, fmt::format("trailing bytes after the {} bytes of values", size));
-  }
-  return values;
 }
 
 IdxArray read_idx(const std::filesystem::path& path, Content content,
@@ -97,12 +68,17 @@ IdxArray read_idx(const std::filesystem::path& path, Content content,
   ByteSource source(path);
   const ByteStream stream = seekable_stream_of(source, expected_sha256);
   IdxArray array;
-  array.extents = read_extents(source, content);
-  const std::uint64_t size = checked_size(source, array.extents);
+  array.extents = read_extents(stream, content);
+  const std::uint64_t size = checked_size(stream, array.extents);
   const SampleRange range = chosen(choose, array.extents[0]);
   const std::uint64_t sample = size / array.extents[0];
-  array.values = read_values(source, stream, size, static_cast<std::uint64_t>(range.first) * sample,
-                             static_cast<std::uint64_t>(range.count) * sample);
+  const std::uint64_t first = static_cast<std::uint64_t>(range.first) * sample;
+  const std::uint64_t own = static_cast<std::uint64_t>(range.count) * sample;
+  const std::string values = fmt::format("{} bytes of values", size);
+  stream.skip_all(first, values);
+  array.values = stream.read_bytes(own, values);
+  stream.skip_all(size - first - own, values);
+  stream.expect_end(values);
   array.extents[0] = static_cast<std::uint32_t>(range.count);
   array.sha256 = match_sha256(source, expected_sha256);
   return array;

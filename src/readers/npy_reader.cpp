@@ -137,7 +137,7 @@ void read_values(const ByteStream& stream, std::uint64_t count, const NumberForm
   array.type = NumberType::integer;
   if (format.kind == 'u' && format.width == 1) {
     array.type = NumberType::uint8;
-    array.values = read_as<std::uint8_t, std::uint8_t>(stream, count, false);
+    array.values = stream.read_bytes(count, "values");
   } else if (format.kind == 'f') {
     array.type = format.width == 2 ? NumberType::float16 : NumberType::floating;
     if (format.width == 8) {

@@ -98,8 +98,7 @@ Picture read_picture(const std::filesystem::path& path) {
   ByteSource source(path);
   const ByteStream stream = stream_of(source);
   if (source.is_gzip() || stream.longest > kMaxBytes) stream.fail("no picture");
-  const auto bytes = read_numbers<std::uint8_t>(stream, stream.longest, 1,
-                                                [](const std::uint8_t* byte) { return *byte; });
+  const std::vector<std::uint8_t> bytes = stream.read_bytes(stream.longest, "values");
   // By the first bytes: names are wrong often enough.
   if (bytes.size() >= 4 && bytes[0] == 0x89 && bytes[1] == 'P') return read_png(path, bytes);
   if (bytes.size() >= 4 && bytes[0] == 0xff && bytes[1] == 0xd8) return read_jpeg(path, bytes);

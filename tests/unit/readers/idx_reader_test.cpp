@@ -107,11 +107,11 @@ TEST_F(IdxReaderTest, TruncatedOrTooLong) {
   Bytes file = idx({2, 2, 2}, counting(8));
   file.pop_back();
   expect_bad_images(file, {"truncated", "[2, 2, 2]"});
-  expect_bad_images(gzip(file), {"truncated", "7 bytes", "expected 8"});
+  expect_bad_images(gzip(file), {"truncated", "within its 8 bytes of values"});
   expect_bad_images(Bytes(file.begin(), file.begin() + 9), {"truncated in the IDX header"});
   file = idx({2, 2, 2}, counting(9));
-  expect_bad_images(file, {"trailing bytes after the 8"});
-  expect_bad_images(gzip(file), {"trailing bytes after the 8"});
+  expect_bad_images(file, {"trailing bytes after its 8 bytes of values"});
+  expect_bad_images(gzip(file), {"trailing bytes after its 8 bytes of values"});
 }
 
 TEST_F(IdxReaderTest, HostileExtents) {
