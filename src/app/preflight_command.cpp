@@ -52,13 +52,9 @@ struct PreflightOptions {
   bool json = false;
 };
 
-const char* environment(const char* name) {
-  return std::getenv(name);
-}
-
 std::string visible_devices_variable() {
   for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}) {
-    if (const char* text = environment(name)) return text;
+    if (const char* text = std::getenv(name)) return text;
   }
   return "";
 }
@@ -171,7 +167,7 @@ ExitCode preflight(Communicator& ranks, const PreflightOptions& options) {
     for (const std::string& text : texts) all.ranks.push_back(rank_info_of(text));
     all.version = version();
     all.commit = git_commit();
-    all.job = job_info(environment, mine.machine_cpus);
+    all.job = job_info({}, mine.machine_cpus);
     all.job.may_share_devices = may_share_devices();
     if (options.ranks > 0) all.job.expected_ranks = options.ranks;
     all.job.min_bandwidth = options.min_bandwidth_gb_s * 1e9;
@@ -195,7 +191,7 @@ ExitCode preflight(Communicator& ranks, const PreflightOptions& options) {
 
 ExitCode start(const PreflightOptions& options) {
   const Launch launch = read_launch();
-  const std::string problem = launch_problem(launch, mpi_library_version(), environment);
+  const std::string problem = launch_problem(launch, mpi_library_version(), {});
   if (problem.empty()) {
     return run_on_ranks([&](Communicator& comm) { return preflight(comm, options); });
   }

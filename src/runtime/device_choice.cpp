@@ -29,10 +29,6 @@ int device_of_rank(int node_rank, int visible) {
   return node_rank % visible;
 }
 
-bool is_any_shared(const std::vector<std::string>& device_ids) {
-  return !sharing_text(device_ids).empty();
-}
-
 std::string sharing_text(const std::vector<std::string>& device_ids) {
   for (const auto& [device, ranks] : users_of(device_ids)) {
     if (ranks.size() < 2) continue;

@@ -14,10 +14,8 @@ namespace quern {
 /// Launchers that show each rank a device of its own show it as number 0.
 int device_of_rank(int node_rank, int visible);
 
-/// Does any device belong to two ranks? Ids are unique among all nodes; "" is no device.
-bool is_any_shared(const std::vector<std::string>& device_ids);
-
-/// "ranks 0, 1 share the device GPU-...", naming the first that is shared.
+/// "ranks 0, 1 share the device GPU-...", naming the first that belongs to two ranks; empty where
+/// none does. Ids are unique among all nodes; "" is no device.
 std::string sharing_text(const std::vector<std::string>& device_ids);
 
 /// InputError where any is shared.

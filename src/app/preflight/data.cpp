@@ -25,25 +25,20 @@ DataSets open_data_sets(Communicator& comm, const DataSpec& data) {
   return found;
 }
 
-std::int64_t held_bytes(const std::vector<ShardSet>& sets, const DataSpec& data, int node_ranks,
-                        int ranks) {
+static std::int64_t bytes_of(const std::vector<ShardSet>& sets, const DataSpec& data,
+                             std::int64_t of_streamed) {
   std::int64_t bytes = 0;
   for (const ShardSet& set : sets) {
     const std::int64_t sample_bytes = set.content().memory_bytes();
-    bytes += is_streamed(data, set.count(), sample_bytes) ? data.memory / ranks * node_ranks
-                                                          : set.count() * sample_bytes;
+    const bool streamed = is_streamed(data, set.count(), sample_bytes);
+    bytes += streamed ? of_streamed : set.count() * sample_bytes;
   }
   return bytes;
 }
 
-// What ranks of a node have once; each streams into memory of its own.
-static std::int64_t shared_bytes(const std::vector<ShardSet>& sets, const DataSpec& data) {
-  std::int64_t bytes = 0;
-  for (const ShardSet& set : sets) {
-    const std::int64_t sample_bytes = set.content().memory_bytes();
-    if (!is_streamed(data, set.count(), sample_bytes)) bytes += set.count() * sample_bytes;
-  }
-  return bytes;
+std::int64_t held_bytes(const std::vector<ShardSet>& sets, const DataSpec& data, int node_ranks,
+                        int ranks) {
+  return bytes_of(sets, data, data.memory / ranks * node_ranks);
 }
 
 // Some rank could not open them. Is that so of this node?
@@ -77,8 +72,9 @@ DataProblems data_problems(const DataSets& data_sets, const DataSpec& data, int 
     const std::int64_t held = held_bytes(data_sets.sets, data, node_ranks, ranks);
     check_memory(held, "the data set");
     check_memory(held + training_bytes, "the training with its data");
+    // What ranks of a node have once; each streams into memory of its own.
     if (node_ranks > 1)
-      check_shared_memory(shared_bytes(data_sets.sets, data), "the data set",
+      check_shared_memory(bytes_of(data_sets.sets, data, 0), "the data set",
                           free_shared_memory_bytes());
   } catch (const Error& error) {
     return {"", error.what()};

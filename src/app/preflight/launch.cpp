@@ -8,7 +8,7 @@ std::string launch_problem(const Launch& launch, const std::string& mpi_library,
   if (launch.size_variable != "SLURM_STEP_NUM_TASKS" || launch.size.value_or(1) <= 1) return "";
   if (mpi_library.rfind("Open MPI", 0) != 0) return "";  // others have ways of their own
   for (const char* name : {"PMIX_RANK", "PMIX_NAMESPACE", "PMI_RANK", "PMI_FD"}) {
-    if (lookup(name)) return "";
+    if (environment_text(lookup, name)) return "";
   }
   return "srun started " + std::to_string(*launch.size) +
          " processes without the means to find each other, each would be rank 0 of 1 (change: "
@@ -17,7 +17,7 @@ std::string launch_problem(const Launch& launch, const std::string& mpi_library,
 
 JobInfo job_info(const EnvironmentLookup& lookup, int machine_cpus) {
   JobInfo job;
-  job.under_slurm = lookup("SLURM_JOB_ID") != nullptr;
+  job.under_slurm = environment_text(lookup, "SLURM_JOB_ID") != nullptr;
   if (!job.under_slurm) return job;
   job.ranks_per_node = environment_number(lookup, "SLURM_NTASKS_PER_NODE", 1);
   const auto nodes = environment_number(lookup, "SLURM_JOB_NUM_NODES", 1);

@@ -115,7 +115,8 @@ NetworkInfo measure_device_network(Communicator& comm, DeviceTransport& transpor
 
 std::optional<DeviceNetworkInfo> try_nccl(Communicator& comm) {
   const auto ids = all_gather_strings(comm, device_of_this_rank().id);
-  if (kHostExecution || !built_with_nccl() || comm.size() == 1 || is_any_shared(ids)) return {};
+  if (kHostExecution || !built_with_nccl() || comm.size() == 1 || !sharing_text(ids).empty())
+    return {};
   DeviceNetworkInfo info;
   try {
     const auto transport = connect_by_nccl(comm);
