@@ -90,8 +90,7 @@ SiteFigures read_site_figures(const std::filesystem::path& file, const std::stri
 }
 
 std::filesystem::path site_figures_file() {
-  const std::filesystem::path share = share_folder();
-  return (share.empty() ? std::filesystem::path() : share) / "jobs" / "sites" / "figures.txt";
+  return share_folder() / "jobs" / "sites" / "figures.txt";
 }
 
 }  // namespace quern

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "config/nearest_name.hpp"
+#include "base/text.hpp"
 
 namespace quern {
 
@@ -140,9 +140,9 @@ constexpr OtherName kValues[] = {
 
 std::vector<std::string_view> meant_by(std::string_view name, std::span<const OtherName> names) {
   std::vector<std::string_view> meant;
-  if (name.size() > 64) return meant;
+  const std::string word = lower_case(std::string(name));
   for (const OtherName& known : names)
-    if (edit_distance(name, known.other) == 0) meant.push_back(known.here);
+    if (word == known.other) meant.push_back(known.here);
   return meant;
 }
 
