@@ -54,7 +54,7 @@ std::string tensor_text(const PlanInfo::Tensor& tensor) {
   if (tensor.split.empty()) text = fmt::format("no layer can be cut into {} slices", tensor.slices);
   if (tensor.ranks == 1) return text;
   return text + fmt::format("; rank 0 holds {} parameters, a rank sends {} a step",
-                            tensor.parameters, bytes_text(tensor.bytes_sent));
+                            tensor.parameters, bytes_text(tensor.sent_bytes));
 }
 
 std::string collected_text(std::int64_t bytes) {

@@ -34,7 +34,7 @@ struct PlanInfo {
     std::vector<std::string> split;
     std::vector<std::string> whole;
     std::int64_t parameters = 0;  ///< on rank 0
-    std::int64_t bytes_sent = 0;  ///< by a rank in a step
+    std::int64_t sent_bytes = 0;  ///< by a rank in a step
   };
   int ranks = 1;
   int threads = 1;     ///< per rank

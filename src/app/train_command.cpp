@@ -114,7 +114,7 @@ PlanInfo info_of(Communicator& comm, const TrainingRun& run) {
   add_stages(comm, step, info);
   const TensorPlan tensor = tensor_plan(step.model(), full.rows());
   info.tensor = {tensor.slices.count, tensor.slices.ranks, tensor.split,
-                 tensor.whole,        tensor.parameters,   tensor.bytes_sent};
+                 tensor.whole,        tensor.parameters,   tensor.sent_bytes};
   return info;
 }
 

@@ -164,7 +164,7 @@ StageDemand StepDemands::of_stage(const Recipe& recipe, const StepDemand& demand
   // An output is gathered; an input's gradient goes to who adds it, and is gathered.
   for (const ExchangedFloats& layer : model.network().exchanged_floats(piece.rows))
     result.exchanges += (layer.gathered > 0 ? 1 : 0) + (layer.summed > 0 ? 2 : 0);
-  result.exchanged_bytes = static_cast<double>(tensor_plan(model, piece.rows).bytes_sent);
+  result.exchanged_bytes = static_cast<double>(tensor_plan(model, piece.rows).sent_bytes);
   return result;
 }
 

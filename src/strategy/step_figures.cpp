@@ -39,7 +39,7 @@ StepFigures step_figures(const OptimizerSpec& optimizer, const Model& model,
   figures.stage_sent_bytes = stage_sent_bytes(model, full);
   figures.sent_bytes = reducer.floats_sent(full.reduction) * kFloat +
                        figures.stage_sent_bytes[static_cast<std::size_t>(model.place().stage)] +
-                       tensor_plan(model, full.plan.rows()).bytes_sent;
+                       tensor_plan(model, full.plan.rows()).sent_bytes;
   return figures;
 }
 

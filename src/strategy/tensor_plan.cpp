@@ -19,7 +19,7 @@ TensorPlan tensor_plan(const Model& model, int rows) {
   for (const ExchangedFloats& layer : model.network().exchanged_floats(rows))
     floats += layer.gathered + 2 * layer.summed;
   const int ranks = plan.slices.ranks;
-  plan.bytes_sent = floats * (ranks - 1) / ranks * static_cast<std::int64_t>(sizeof(float));
+  plan.sent_bytes = floats * (ranks - 1) / ranks * static_cast<std::int64_t>(sizeof(float));
   return plan;
 }
 

@@ -17,7 +17,7 @@ struct TensorPlan {
   std::int64_t parameters = 0;     ///< on this rank
   /// By each rank in a step: of an array that is gathered the share (R - 1) / R, of one that is
   /// summed twice that, with R ranks.
-  std::int64_t bytes_sent = 0;
+  std::int64_t sent_bytes = 0;
 };
 
 /// Of this rank's stage, in steps of `rows` rows.
