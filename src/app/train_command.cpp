@@ -9,7 +9,7 @@
 #include "app/commands.hpp"
 #include "app/common_options.hpp"
 #include "app/network_text.hpp"
-#include "app/plan_text.hpp"
+#include "app/run_plan_text.hpp"
 #include "base/ceil_div.hpp"
 #include "base/count_text.hpp"
 #include "base/log.hpp"
@@ -49,7 +49,7 @@ struct TrainOptions {
 };
 
 // Collective: stages differ in what they take.
-void add_stages(Communicator& comm, const TrainingStep& step, PlanInfo& info) {
+void add_stages(Communicator& comm, const TrainingStep& step, RunPlanInfo& info) {
   const StepFigures& figures = step.figures();
   const std::vector<std::int64_t> memory = all_gather_value(comm, figures.memory_bytes());
   info.sent_bytes = std::ranges::max(all_gather_value(comm, figures.sent_bytes));
@@ -68,10 +68,10 @@ void add_stages(Communicator& comm, const TrainingStep& step, PlanInfo& info) {
   info.bubble = pipeline_bubble(shape.pipeline, info.pieces);
 }
 
-PlanInfo info_of(Communicator& comm, const TrainingRun& run) {
+RunPlanInfo info_of(Communicator& comm, const TrainingRun& run) {
   const TrainingStep& step = run.training_step();
   const Samples& samples = run.samples();
-  PlanInfo info;
+  RunPlanInfo info;
   info.ranks = comm.size();
   info.threads = kHostExecution ? ExecSpace().concurrency() : 1;
   info.device = device_of_this_rank().name;
@@ -100,7 +100,7 @@ PlanInfo info_of(Communicator& comm, const TrainingRun& run) {
   info.windows = step.windows().windows;
   info.window_samples = step.windows().window_samples();
   for (const BatchPlan* batch : {&step.full_batch(), &step.last_batch()}) {
-    PlanInfo::Batch shares{batch->samples(), batch->partition.block_size(), {}};
+    RunPlanInfo::Batch shares{batch->samples(), batch->partition.block_size(), {}};
     for (int rank = 0; rank < batch->partition.num_ranks(); ++rank) {
       shares.samples_of_rank.push_back(batch->partition.num_samples(rank));
     }
@@ -125,10 +125,10 @@ ExitCode train(Communicator& comm, const TrainOptions& options, const Recipe& re
                   {.folder = options.run_dir,
                    .resume = options.resume,
                    .changes = changed_keys(options.changes)});
-  const PlanInfo info = info_of(comm, run);
+  const RunPlanInfo info = info_of(comm, run);
   if (options.dry_run) {
     const std::string network = network_text(summarize(recipe.network, run.network()));
-    log::print(to_toml(run.recipe()) + "\n" + network + "\n\n" + plan_text(info));
+    log::print(to_toml(run.recipe()) + "\n" + network + "\n\n" + run_plan_text(info));
     return ExitCode::done;
   }
   log::info(summary_text(recipe.name, info));

@@ -11,7 +11,7 @@
 
 namespace quern {
 
-struct PlanInfo {
+struct RunPlanInfo {
   /// One size of batch and its samples per rank.
   struct Batch {
     int samples = 0;
@@ -71,12 +71,12 @@ struct PlanInfo {
 };
 
 /// The table of --dry-run.
-std::string plan_text(const PlanInfo& info);
+std::string run_plan_text(const RunPlanInfo& info);
 
 /// One line for the start of a run.
-std::string summary_text(const std::string& name, const PlanInfo& info);
+std::string summary_text(const std::string& name, const RunPlanInfo& info);
 
 /// What to warn of where ranks share layers, but none can be cut; else empty.
-std::string tensor_warning(const PlanInfo::Tensor& tensor);
+std::string tensor_warning(const RunPlanInfo::Tensor& tensor);
 
 }  // namespace quern

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/plan_text.hpp"
+#include "app/run_plan_text.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@ namespace quern {
 
 namespace {
 
-// "8, 8, 8, 6", runs of equal shares shortened: "32 x 60, 0 x 4".
+// "8, 8, 8, 6", runs of more than four equal shares shortened: "60 on each of 32 ranks, 0, 0".
 std::string shares_text(const std::vector<int>& shares) {
   std::string text;
   for (std::size_t i = 0; i < shares.size();) {
@@ -37,7 +37,7 @@ const char* determinism_text(Determinism determinism) {
                                           : "rank-invariant (same bits for any number of ranks)";
 }
 
-std::string optimizer_text(const PlanInfo& info) {
+std::string optimizer_text(const RunPlanInfo& info) {
   const std::string bytes = bytes_text(info.optimizer_bytes);
   if (info.optimizer_bytes == 0) return "none";
   if (info.spreads_state)
@@ -46,7 +46,7 @@ std::string optimizer_text(const PlanInfo& info) {
   return bytes + " per rank";
 }
 
-std::string tensor_text(const PlanInfo::Tensor& tensor) {
+std::string tensor_text(const RunPlanInfo::Tensor& tensor) {
   std::string text = tensor.ranks > 1 ? fmt::format("{} ranks share", tensor.ranks)
                                       : std::string("one rank computes");
   text += fmt::format(" {} in {} slices", fmt::join(tensor.split, ", "), tensor.slices);
@@ -63,7 +63,7 @@ std::string collected_text(std::int64_t bytes) {
 
 }  // namespace
 
-std::string plan_text(const PlanInfo& info) {
+std::string run_plan_text(const RunPlanInfo& info) {
   std::string text = "# Plan\n";
   const auto line = [&](const char* key, const std::string& value) {
     text += fmt::format("{:<18} {}\n", key, value);
@@ -103,7 +103,7 @@ std::string plan_text(const PlanInfo& info) {
                             count_text(info.epochs, "epoch"), info.steps_per_epoch));
   const char* names[] = {"full batch", "last batch"};
   for (std::size_t i = 0; i < info.batches.size(); ++i) {
-    const PlanInfo::Batch& batch = info.batches[i];
+    const RunPlanInfo::Batch& batch = info.batches[i];
     line(names[i], fmt::format("{} samples in micro-blocks of {}; per rank {}", batch.samples,
                                batch.block_samples, shares_text(batch.samples_of_rank)));
   }
@@ -115,7 +115,7 @@ std::string plan_text(const PlanInfo& info) {
                                  100 * info.bubble));
   }
   for (std::size_t i = 0; i < info.stages.size(); ++i) {
-    const PlanInfo::Stage& stage = info.stages[i];
+    const RunPlanInfo::Stage& stage = info.stages[i];
     line(("  stage " + std::to_string(i)).c_str(),
          fmt::format("'{}' to '{}': {} parameters, {} per sample, {} per rank, sends {} "
                      "per step",
@@ -131,7 +131,7 @@ std::string plan_text(const PlanInfo& info) {
   return text;
 }
 
-std::string summary_text(const std::string& name, const PlanInfo& info) {
+std::string summary_text(const std::string& name, const RunPlanInfo& info) {
   const std::string windows =
       info.windows > 1 ? fmt::format("{} in windows of {} samples",
                                      info.is_streamed ? ", streamed" : "", info.window_samples)
@@ -142,7 +142,7 @@ std::string summary_text(const std::string& name, const PlanInfo& info) {
                      info.epochs * info.steps_per_epoch);
 }
 
-std::string tensor_warning(const PlanInfo::Tensor& tensor) {
+std::string tensor_warning(const RunPlanInfo::Tensor& tensor) {
   if (tensor.ranks == 1 || !tensor.split.empty()) return "";
   return fmt::format(
       "no layer of this network can be cut into {} slices: each of {} computes all of it "
