@@ -62,26 +62,23 @@ MetricsChoice parse_metrics(const std::string& text) {
   return choice;
 }
 
-void add_metrics(const MetricsChoice& choice, const ClassMetrics& metrics, EvaluationInfo& info) {
-  if (choice.top5) info.top5 = metrics.correct_in_top();
-  for (int label = 0; label < metrics.outputs(); ++label) {
-    if (choice.per_class) {
-      info.class_samples.push_back(metrics.samples_of(label));
-      info.class_correct.push_back(metrics.count(label, label));
-      info.class_predicted.push_back(metrics.predicted_as(label));
-    }
-    if (!choice.confusion) continue;
-    std::vector<std::int64_t>& row = info.confusion.emplace_back();
-    for (int predicted = 0; predicted < metrics.outputs(); ++predicted)
-      row.push_back(metrics.count(label, predicted));
-  }
-}
-
-void add_metrics(const OutputMetrics& metrics, EvaluationInfo& info) {
+// Class by class, or output by output.
+template <class Metrics>
+void add_counts(const Metrics& metrics, EvaluationInfo& info) {
   for (int output = 0; output < metrics.outputs(); ++output) {
     info.class_samples.push_back(metrics.wanted(output));
     info.class_correct.push_back(metrics.correct(output));
     info.class_predicted.push_back(metrics.predicted(output));
+  }
+}
+
+void add_metrics(const MetricsChoice& choice, const ClassMetrics& metrics, EvaluationInfo& info) {
+  if (choice.top5) info.top5 = metrics.correct_in_top();
+  if (choice.per_class) add_counts(metrics, info);
+  for (int label = 0; choice.confusion && label < metrics.outputs(); ++label) {
+    std::vector<std::int64_t>& row = info.confusion.emplace_back();
+    for (int predicted = 0; predicted < metrics.outputs(); ++predicted)
+      row.push_back(metrics.count(label, predicted));
   }
 }
 
@@ -158,7 +155,7 @@ ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
     if (checkpoint.loaded && (choice.per_class || choice.confusion))
       info.class_names = checkpoint.state()->class_names;
   }
-  if (of_outputs) add_metrics(*of_outputs, info);
+  if (of_outputs) add_counts(*of_outputs, info);
   info.ranks = comm.size();
   run_on_root(comm, [&] {
     if (!std::isfinite(result.loss))

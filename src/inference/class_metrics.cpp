@@ -54,15 +54,15 @@ void ClassMetrics::sum(Communicator& comm) {
   comm.all_reduce_sum(std::span(counts_));
 }
 
-std::int64_t ClassMetrics::samples_of(int label) const {
+std::int64_t ClassMetrics::wanted(int label) const {
   std::int64_t sum = 0;
   for (int predicted = 0; predicted < outputs_; ++predicted) sum += count(label, predicted);
   return sum;
 }
 
-std::int64_t ClassMetrics::predicted_as(int predicted) const {
+std::int64_t ClassMetrics::predicted(int label) const {
   std::int64_t sum = 0;
-  for (int label = 0; label < outputs_; ++label) sum += count(label, predicted);
+  for (int wanted = 0; wanted < outputs_; ++wanted) sum += count(wanted, label);
   return sum;
 }
 

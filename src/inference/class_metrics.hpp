@@ -30,8 +30,12 @@ class ClassMetrics {
   int outputs() const { return outputs_; }
   /// Samples of class `label` whose largest output (the first of equals) was `predicted`.
   std::int64_t count(int label, int predicted) const { return counts_[place(label, predicted)]; }
-  std::int64_t samples_of(int label) const;
-  std::int64_t predicted_as(int predicted) const;
+  /// Samples of class `label`.
+  std::int64_t wanted(int label) const;
+  /// Samples whose largest output was `label`.
+  std::int64_t predicted(int label) const;
+  /// Samples where both are.
+  std::int64_t correct(int label) const { return count(label, label); }
   /// Samples whose label is among the five largest outputs (of equals the first ones count).
   std::int64_t correct_in_top() const { return counts_.back(); }
 
