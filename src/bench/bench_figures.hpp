@@ -12,7 +12,8 @@
 
 namespace quern {
 
-/// Where something was measured.
+/// Where something was measured: what others make use of in a document's MachineInfo
+/// (bench/machine_info.hpp), by rank.
 struct BenchMachine {
   int ranks = 1;
   int nodes = 1;

@@ -21,6 +21,7 @@ struct MeasuredBandwidth {
   Spread rate;
 };
 
+/// What a benchmark says of its machine; read back as BenchMachine (bench/bench_figures.hpp).
 /// Rates are sums over all ranks, each with all its threads, all at the same time.
 struct MachineInfo {
   std::string processor;
