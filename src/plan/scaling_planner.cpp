@@ -39,6 +39,68 @@ std::optional<PlannedStep> least_good_batch(const StepDemand& demand, const Plan
   return std::nullopt;
 }
 
+// Sentences of ScalingPlanner::advice(); empty where there is nothing to say.
+
+std::string idle_ranks_text(const StepDemand& demand) {
+  const int ranks = demand.data_ranks();
+  const int smaller = demand.global_batch / ranks;
+  // Of many blocks the first ranks take one more each, and leave none for the last.
+  const int each = std::max(1, demand.blocks / ranks);
+  return fmt::format(
+      "{} of {} ranks have no micro-block: data.global_batch = {}{} gives every rank {}",
+      demand.idle_ranks, ranks, std::int64_t{each} * ranks * demand.block_samples,
+      smaller >= kLeastBlock && each == 1 ? fmt::format(", or train.micro_block = {},", smaller)
+                                          : "",
+      each == 1 ? "one" : std::to_string(each));
+}
+
+std::string uneven_text(const StepDemand& demand) {
+  const int ranks = demand.data_ranks();
+  if (demand.blocks % ranks == 0) return "";
+  const auto blocks = static_cast<int>(ceil_div(std::int64_t{demand.blocks}, ranks));
+  return fmt::format(
+      "some ranks have {} micro-blocks and some fewer: data.global_batch = {} gives every rank as "
+      "many",
+      blocks, std::int64_t{blocks} * ranks * demand.block_samples);
+}
+
+std::string partial_sums_text(const StepDemand& demand, int ranks_per_node) {
+  if (demand.partial_sums <= 1 || demand.ranks <= ranks_per_node) return "";
+  const int ranks = demand.data_ranks();
+  const int blocks = static_cast<int>(
+      std::bit_ceil(static_cast<unsigned>(ceil_div(std::int64_t{demand.blocks}, ranks))));
+  return fmt::format(
+      "a rank hands on up to {} partial sums: with a power of two of micro-blocks on every rank "
+      "(data.global_batch = {}) it is one",
+      demand.partial_sums, std::int64_t{blocks} * ranks * demand.block_samples);
+}
+
+std::string leaving_text(const PlannedStep& step, int ranks_per_node) {
+  const StepDemand& demand = step.demand;
+  const auto node_ranks = static_cast<unsigned>(ranks_per_node);
+  const double gradients = demand.halving ? static_cast<double>(demand.halving->node_floats) /
+                                                static_cast<double>(demand.floats)
+                                          : 0;
+  // Of several partial sums, or of parts of layers, another advice says more.
+  const bool may_round =
+      !std::has_single_bit(node_ranks) && demand.tensor == 1 && !demand.gathers_leaves;
+  if (!may_round || gradients <= kLeavesOften || step.time.network_s <= kMuch * step.time.step_s())
+    return "";
+  return fmt::format(
+      "with {} ranks a node the gradient leaves it {:.1f} times a step: with a power of two of "
+      "them ({}) twice",
+      ranks_per_node, gradients, std::bit_floor(node_ranks));
+}
+
+std::string batch_sums_text(const PlannedStep& step) {
+  const double seconds = step.time.step_s();
+  if (step.time.batch_sums_s <= kMuch * seconds) return "";
+  return fmt::format(
+      "batch normalisation over the global batch takes {:.0f} % of the step: statistics = "
+      "\"block\" exchanges nothing",
+      100 * step.time.batch_sums_s / seconds);
+}
+
 }  // namespace
 
 int fewest_nodes(const Recipe& recipe, int ranks_per_node) {
@@ -85,77 +147,43 @@ PlannedStep ScalingPlanner::plan_with(const Recipe& recipe, int nodes) const {
 
 std::vector<std::string> ScalingPlanner::advice(const PlannedStep& step) const {
   std::vector<std::string> all;
-  const StepDemand& demand = step.demand;
-  const int ranks = demand.data_ranks();
-  if (demand.idle_ranks > 0) {
-    const int smaller = demand.global_batch / ranks;
-    // Of many blocks the first ranks take one more each, and leave none for the last.
-    const int each = std::max(1, demand.blocks / ranks);
-    all.push_back(fmt::format(
-        "{} of {} ranks have no micro-block: data.global_batch = {}{} gives every rank {}",
-        demand.idle_ranks, ranks, std::int64_t{each} * ranks * demand.block_samples,
-        smaller >= kLeastBlock && each == 1 ? fmt::format(", or train.micro_block = {},", smaller)
-                                            : "",
-        each == 1 ? "one" : std::to_string(each)));
-  } else if (demand.blocks % ranks != 0) {
-    const auto blocks = static_cast<int>(ceil_div(std::int64_t{demand.blocks}, ranks));
-    all.push_back(
-        fmt::format("some ranks have {} micro-blocks and some fewer: data.global_batch = {} gives "
-                    "every rank as many",
-                    blocks, std::int64_t{blocks} * ranks * demand.block_samples));
-  }
-  if (demand.partial_sums > 1 && demand.ranks > cluster_.ranks_per_node) {
-    const int blocks = static_cast<int>(
-        std::bit_ceil(static_cast<unsigned>(ceil_div(std::int64_t{demand.blocks}, ranks))));
-    all.push_back(fmt::format(
-        "a rank hands on up to {} partial sums: with a power of two of micro-blocks on every rank "
-        "(data.global_batch = {}) it is one",
-        demand.partial_sums, std::int64_t{blocks} * ranks * demand.block_samples));
-  }
-  const double seconds = step.time.step_s();
-  const double gradients = demand.halving ? static_cast<double>(demand.halving->node_floats) /
-                                                static_cast<double>(demand.floats)
-                                          : 0;
-  // Of several partial sums, or of parts of layers, another advice says more.
-  const bool may_round = !std::has_single_bit(static_cast<unsigned>(cluster_.ranks_per_node)) &&
-                         demand.tensor == 1 && !demand.gathers_leaves;
-  if (may_round && gradients > kLeavesOften && step.time.network_s > kMuch * seconds) {
-    all.push_back(fmt::format(
-        "with {} ranks a node the gradient leaves it {:.1f} times a step: with a power of two of "
-        "them ({}) twice",
-        cluster_.ranks_per_node, gradients,
-        std::bit_floor(static_cast<unsigned>(cluster_.ranks_per_node))));
-  }
-  if (step.time.batch_sums_s > kMuch * seconds) {
-    all.push_back(fmt::format(
-        "batch normalisation over the global batch takes {:.0f} % of the step: statistics = "
-        "\"block\" exchanges nothing",
-        100 * step.time.batch_sums_s / seconds));
-  }
-  if (!demand.stages.empty()) advise_on_split(step, all);
+  const auto add = [&](const std::string& sentence) {
+    if (!sentence.empty()) all.push_back(sentence);
+  };
+  const int ranks_per_node = cluster_.ranks_per_node;
+  add(step.demand.idle_ranks > 0 ? idle_ranks_text(step.demand) : uneven_text(step.demand));
+  add(partial_sums_text(step.demand, ranks_per_node));
+  add(leaving_text(step, ranks_per_node));
+  add(batch_sums_text(step));
+  if (!step.demand.stages.empty()) advise_on_split(step, all);
   if (step.efficiency >= kGood) return all;
-  const auto better =
-      least_good_batch(demand, [&](int batch) { return plan_with(with_batch(batch), step.nodes); });
-  if (better) {
-    all.push_back(fmt::format(
-        "data.global_batch = {} reaches {:.0f} % ({} and {} of memory a rank; another learning "
-        "rate may be needed)",
-        better->demand.global_batch, 100 * better->efficiency, time_text(better->time.step_s()),
-        bytes_text(better->memory_bytes)));
-  }
+  add(larger_batch_text(step));
+  add(fewer_nodes_text(step));
+  return all;
+}
+
+std::string ScalingPlanner::larger_batch_text(const PlannedStep& step) const {
+  const auto better = least_good_batch(
+      step.demand, [&](int batch) { return plan_with(with_batch(batch), step.nodes); });
+  if (!better) return "";
+  return fmt::format(
+      "data.global_batch = {} reaches {:.0f} % ({} and {} of memory a rank; another learning rate "
+      "may be needed)",
+      better->demand.global_batch, 100 * better->efficiency, time_text(better->time.step_s()),
+      bytes_text(better->memory_bytes));
+}
+
+std::string ScalingPlanner::fewer_nodes_text(const PlannedStep& step) const {
   int times =
       static_cast<int>(std::bit_floor(static_cast<unsigned>((step.nodes - 1) / fewest_nodes_)));
   while (times > 1 && plan(times * fewest_nodes_).efficiency < kGood) times /= 2;
   const std::string fewest = fewest_nodes_ == 1 ? "one" : count_text(fewest_nodes_, "node");
-  all.push_back(times == 1
-                    ? fmt::format("with this batch no more than {} keep{} {:.0f} % of {} "
-                                  "throughput",
-                                  fewest_nodes_ == 1 ? "one node" : fewest,
-                                  fewest_nodes_ == 1 ? "s" : "", 100 * kGood,
-                                  fewest_nodes_ == 1 ? "its" : "their")
-                    : fmt::format("with this batch {} nodes keep {:.0f} % of the throughput of {}",
-                                  times * fewest_nodes_, 100 * kGood, fewest));
-  return all;
+  if (times > 1)
+    return fmt::format("with this batch {} nodes keep {:.0f} % of the throughput of {}",
+                       times * fewest_nodes_, 100 * kGood, fewest);
+  return fmt::format("with this batch no more than {} keep{} {:.0f} % of {} throughput",
+                     fewest_nodes_ == 1 ? "one node" : fewest, fewest_nodes_ == 1 ? "s" : "",
+                     100 * kGood, fewest_nodes_ == 1 ? "its" : "their");
 }
 
 void ScalingPlanner::advise_on_split(const PlannedStep& step, std::vector<std::string>& all) const {

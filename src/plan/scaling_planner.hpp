@@ -48,6 +48,8 @@ class ScalingPlanner {
 
  private:
   PlannedStep plan_with(const Recipe& recipe, int nodes) const;
+  std::string larger_batch_text(const PlannedStep& step) const;
+  std::string fewer_nodes_text(const PlannedStep& step) const;
   void advise_on_split(const PlannedStep& step, std::vector<std::string>& all) const;
   Recipe with_batch(int global_batch) const;
 
