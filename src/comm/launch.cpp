@@ -8,14 +8,16 @@ namespace {
 struct Launcher {
   const char* size;
   const char* rank;
+  const char* mark = nullptr;  // its own, where others use the same names
 };
 
-// The nearest launcher first: mpirun and flux may themselves run inside a step of srun.
+// The nearest launcher first: mpirun, flux and torchrun may themselves run inside a step of srun.
 constexpr Launcher kLaunchers[] = {
     {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},  // Open MPI's mpirun
     {"PMI_SIZE", "PMI_RANK"},                          // MPICH's and Intel's mpiexec, srun with PMI
     {"FLUX_JOB_SIZE", "FLUX_TASK_RANK"},
-    {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},  // srun; a batch script has only the latter
+    {kTorchrunSize, "RANK", "TORCHELASTIC_RUN_ID"},  // many environments have a WORLD_SIZE
+    {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},        // srun; a batch script has only the latter
 };
 
 // Set by launchers that do not tell the number of processes by a variable.
@@ -26,11 +28,13 @@ constexpr const char* kRankOnly[] = {"PMIX_RANK", "PALS_RANKID"};
 Launch read_launch(const EnvironmentLookup& lookup) {
   Launch launch;
   for (const Launcher& launcher : kLaunchers) {
+    if (launcher.mark && !environment_text(lookup, launcher.mark)) continue;
     launch.size = environment_number(lookup, launcher.size);
     if (!launch.size) continue;
     launch.size_variable = launcher.size;
     launch.rank = environment_number(lookup, launcher.rank).value_or(0);
-    launch.under_launcher = *launch.size > 1;
+    // No MPI library can connect to torchrun.
+    launch.under_launcher = *launch.size > 1 && launch.size_variable != kTorchrunSize;
     return launch;
   }
   for (const char* name : kRankOnly) {

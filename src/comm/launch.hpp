@@ -10,6 +10,9 @@
 
 namespace quern {
 
+/// torchrun's variable for the number of processes.
+inline constexpr const char* kTorchrunSize = "WORLD_SIZE";
+
 struct Launch {
   /// Processes the launcher nearest to us says it started, and which of its variables said so.
   /// mpirun's word counts before Slurm's: inside a job mpirun starts its daemons through srun, so

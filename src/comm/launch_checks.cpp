@@ -18,6 +18,8 @@ namespace quern {
 namespace {
 
 std::string launch_hint(const Launch& launch) {
+  if (launch.size_variable == kTorchrunSize)
+    return "torchrun does not start ranks of MPI: start with mpirun or srun";
   if (!built_with_mpi()) {
     return "this quern was built without MPI (QUERN_ENABLE_MPI=OFF): start one process, or build it"
            " with MPI";

@@ -100,6 +100,46 @@ TEST(Launch, UnknownLaunchersWithPmixAreTrusted) {
   EXPECT_FALSE(launch.size);
 }
 
+const Variables kTorchrun = {
+    {"WORLD_SIZE", "2"}, {"RANK", "1"}, {"LOCAL_RANK", "1"}, {"TORCHELASTIC_RUN_ID", "none"}};
+
+TEST(Launch, TorchrunStartsNoRanksOfMpi) {
+  const Launch launch = launch_with(kTorchrun);
+  EXPECT_EQ(launch.rank, 1);
+  EXPECT_FALSE(launch.under_launcher);
+  const std::string message = refusal(kTorchrun, 1);
+  EXPECT_THAT(message, HasSubstr("2 processes started (WORLD_SIZE)"));
+  EXPECT_THAT(message, HasSubstr("torchrun does not start ranks of MPI"));
+  EXPECT_THAT(message, HasSubstr("mpirun or srun"));
+}
+
+TEST(Launch, TorchrunInAStepOfSrunIsRefusedToo) {
+  Variables variables = kTorchrun;
+  variables.insert({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}, {"PMIX_RANK", "0"}});
+  EXPECT_THAT(refusal(variables, 1), HasSubstr("torchrun"));
+}
+
+TEST(Launch, AWorldSizeAloneSaysNothing) {
+  const Variables stray = {{"WORLD_SIZE", "8"}, {"RANK", "3"}};
+  EXPECT_FALSE(launch_with(stray).size);
+  EXPECT_EQ(launch_with(stray).rank, 0);
+  EXPECT_EQ(refusal(stray, 1), "");
+}
+
+TEST(Launch, TorchrunOfOneProcessMayTrain) {
+  Variables alone = kTorchrun;
+  alone["WORLD_SIZE"] = "1";
+  alone["RANK"] = "0";
+  EXPECT_EQ(refusal(alone, 1), "");
+}
+
+TEST(Launch, MpirunBelowTorchrunCountsItsOwnProcesses) {
+  Variables variables = kTorchrun;
+  variables.insert({{"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_RANK", "2"}});
+  EXPECT_EQ(launch_with(variables).rank, 2);
+  EXPECT_EQ(refusal(variables, 4), "");
+}
+
 TEST(Launch, GarbageIsIgnored) {
   for (const char* text : {"", "four", "4x", "-1", "99999999999999999999"}) {
     EXPECT_FALSE(launch_with({{"SLURM_STEP_NUM_TASKS", text}}).size) << text;
