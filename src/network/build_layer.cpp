@@ -25,6 +25,10 @@ namespace {
 
 void check_window(const LayerSpec& spec, const Shape& input, int window, int padding) {
   if (window > input.height + 2 * padding || window > input.width + 2 * padding) {
+    if (input.is_flat())
+      refuse(spec, input,
+             "expected an image [channels, height, width] (of network.input, and no flatten layer "
+             "before)");
     refuse(spec, input,
            "a window of " + std::to_string(window) + " x " + std::to_string(window) +
                " is larger than the image" + (padding > 0 ? " with its padding" : "") +

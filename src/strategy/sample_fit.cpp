@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strategy/sample_fit.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "base/count_text.hpp"
@@ -28,6 +29,14 @@ void check_fits(const Network& network, TargetType target, const SampleTraits& s
   if (target == TargetType::label && !samples.has_labels) {
     throw InputError("the samples of " + data +
                      " come without labels (expected with data.target = \"label\")");
+  }
+  if (target == TargetType::values && samples.targets == 0 && samples.has_labels) {
+    throw InputError(
+        "the samples of " + data +
+        " come with labels, not with values, but data.target is \"values\" (expected "
+        "shards of 'quern shard --targets', or loss.type = \"cross_entropy\" with data.target "
+        "= \"label\" and " +
+        count_text(std::max(samples.classes, 2), "output") + ")");
   }
   if (target == TargetType::values && samples.targets != output.units()) {
     throw InputError("the network puts out " + to_string(output) + ", but a sample of " + data +

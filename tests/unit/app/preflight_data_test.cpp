@@ -135,7 +135,7 @@ TEST_F(PreflightData, ARecipeSuitsThem) {
   EXPECT_THAT(problem({"network.layers=[{type = \"flatten\"}, {type = \"linear\", features = 1}]"}),
               HasSubstr("puts out [1], but '" + data_.train + "' has 2 classes"));
   EXPECT_THAT(problem({"data.target=values", "loss.type=mse"}),
-              HasSubstr("' comes with 0 target values"));
+              HasSubstr("' come with labels, not with values"));
   EXPECT_THAT(problem({"data.global_batch=13"}, 13), HasSubstr("13 ranks for 12 training samples"));
   EXPECT_THAT(problem({"data.memory=\"100 B\""}), HasSubstr("(expected at least \"120 B\")"));
   EXPECT_EQ(problem({norm}), "") << "the last batch has two samples";

@@ -54,7 +54,12 @@ TEST(NetworkShapes, PaddingOfMoreThanHalfAWindow) {
 }
 
 TEST(NetworkShapes, FlatInputHasNoRoomForAWindow) {
-  expect_refused(network_of({10, 1, 1}, {conv2d(2, 2)}), {"'conv2d1'", "[10]", "2 x 2"});
+  expect_refused(network_of({10, 1, 1}, {conv2d(2, 2)}),
+                 {"'conv2d1'", "[10]: expected an image [channels, height, width]"});
+  expect_refused(network_of({1, 28, 28}, {simple(LayerType::flatten), conv2d(2, 3)}),
+                 {"'conv2d1'", "[784]: expected an image", "no flatten layer before"});
+  for (const LayerType type : {LayerType::max_pool2d, LayerType::avg_pool2d})
+    expect_refused(network_of({10, 1, 1}, {pool(type, 3)}), {"[10]: expected an image"});
 }
 
 TEST(NetworkShapes, NothingButFlattenComputesNothing) {

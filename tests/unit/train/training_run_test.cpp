@@ -76,7 +76,8 @@ TEST(TrainingRun, RefusesWhatDoesNotFit) {
                ExitCode::bad_input, {"network.input is [3]"});
   expect_error(make(recipe({"data.target=values", "loss.type=mse"}),
                     {.folder = folder / "a", .train = signs(64)}),
-               ExitCode::bad_input, {"comes with 0 target values"});
+               ExitCode::bad_input,
+               {"come with labels, not with values", "'quern shard --targets'", "and 2 outputs"});
   EXPECT_FALSE(std::filesystem::exists(folder / "a")) << "nothing is written";
   TrainingRun run(comm, recipe(), {.folder = folder / "a", .train = signs(64)});
   expect_error([&] { run.evaluate(); }, ExitCode::bad_input, {"no test samples"});
