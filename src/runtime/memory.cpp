@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <sstream>
 
 #include "base/count_text.hpp"
 #include "base/error.hpp"
@@ -15,6 +16,8 @@ namespace quern {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::int64_t kBytesPerKibi = 1024;
 
 // Names of a control group's files in versions 1 and 2 of the interface.
 struct GroupFiles {
@@ -93,6 +96,20 @@ std::optional<std::int64_t> left_in_control_groups(const fs::path& root) {
   return left;
 }
 
+// What is left of the limit on this process' address space.
+std::optional<std::int64_t> left_in_address_space(const fs::path& root) {
+  std::ifstream file(root / "proc/self/limits");
+  const std::string key = "Max address space ";
+  std::string line;
+  while (std::getline(file, line) && !line.starts_with(key)) {
+  }
+  std::istringstream words(line.substr(std::min(line.size(), key.size())));
+  std::int64_t limit = 0;  // not a number: "unlimited"
+  const auto used = read_entry(root / "proc/self/status", "VmSize");
+  if (!(words >> limit) || !used) return {};
+  return std::max<std::int64_t>(0, limit - *used * kBytesPerKibi);
+}
+
 std::string figure(std::int64_t bytes) {
   if (bytes < 1024) return bytes_text(bytes);
   return bytes_text(bytes) + " (" + std::to_string(bytes) + " bytes)";
@@ -110,7 +127,6 @@ std::string free_text(std::int64_t available) {
 }  // namespace
 
 std::optional<std::int64_t> available_memory(const fs::path& root) {
-  constexpr std::int64_t kBytesPerKibi = 1024;
   auto available = read_entry(root / "proc/meminfo", "MemAvailable");
   if (available) *available *= kBytesPerKibi;
   return smaller(available, left_in_control_groups(root));
@@ -123,15 +139,32 @@ void check_memory(std::int64_t needed_bytes, const std::string& what, const fs::
                    figure(*available) + " are available");
 }
 
-void check_node_memory(Communicator& world, std::int64_t needed_bytes, const std::string& what) {
+void check_address_space(std::int64_t needed_bytes, const std::string& what, const fs::path& root) {
+  const auto available = left_in_address_space(root);
+  if (!available || needed_bytes <= *available) return;
+  throw InputError(what + " needs " + figure(needed_bytes) + " of memory, only " +
+                   figure(*available) + " are left of what 'ulimit -v' lets a process have");
+}
+
+void check_node_memory(Communicator& world, std::int64_t needed_bytes, const std::string& what,
+                       const std::string& remedies) {
   const std::vector<std::int64_t> bytes_of_rank = all_gather_value(world, needed_bytes);
-  agree(world, [&] {
+  const auto check = [&] {
+    check_address_space(needed_bytes, what);
     if (world.node_rank() != 0) return;
     std::int64_t bytes = 0;
     for (int rank = 0; rank < world.size(); ++rank)
       if (world.host(rank) == world.host(world.rank()))
         bytes += bytes_of_rank[static_cast<std::size_t>(rank)];
     check_memory(bytes, what + " on " + count_text(world.node_size(), "rank") + " of one node");
+  };
+  agree(world, [&] {
+    try {
+      check();
+    } catch (const InputError& error) {
+      if (remedies.empty()) throw;
+      throw InputError(error.what() + (" (expected " + remedies + ")"));
+    }
   });
 }
 
@@ -161,9 +194,8 @@ void check_device_memory(const DeviceMemoryNeeds& needs, std::optional<std::int6
       "beside " + bytes_text(needs.data_bytes) + " of samples, a rank needs " +
       figure(needed_bytes) + " on its device (activations " + bytes_text(needs.activation_bytes) +
       ", parameters with gradients and optimizer state " + bytes_text(needs.parameter_bytes) +
-      "), " + free_text(*available) +
-      " (expected a smaller data.global_batch, more ranks, fewer samples, or a device with more "
-      "memory)");
+      "), " + free_text(*available) + " (expected " + needs.remedies +
+      ", fewer samples, or a device with more memory)");
 }
 
 }  // namespace quern

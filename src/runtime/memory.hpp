@@ -23,9 +23,16 @@ std::optional<std::int64_t> available_memory(const std::filesystem::path& root =
 void check_memory(std::int64_t needed_bytes, const std::string& what,
                   const std::filesystem::path& root = "/");
 
-/// Collective: the same for all ranks of each node together, of which this one needs
-/// `needed_bytes` of host memory. AgreedError, which begins "WHAT on 2 ranks of one node needs".
-void check_node_memory(Communicator& world, std::int64_t needed_bytes, const std::string& what);
+/// The same for the limit of this process' address space (ulimit -v), which also counts what is
+/// reserved and never touched. Nothing is refused without such a limit.
+void check_address_space(std::int64_t needed_bytes, const std::string& what,
+                         const std::filesystem::path& root = "/");
+
+/// Collective: both for all ranks of each node together, of which this one needs `needed_bytes` of
+/// host memory. AgreedError, which begins "WHAT on 2 ranks of one node needs" and ends with
+/// "(expected REMEDIES)".
+void check_node_memory(Communicator& world, std::int64_t needed_bytes, const std::string& what,
+                       const std::string& remedies = "");
 
 /// Throws InputError, with both figures, when `needed_bytes` for `what` do not fit into the memory
 /// that processes of a node share, of which `free_bytes` are left (comm/node_shared.hpp).
@@ -40,6 +47,7 @@ struct DeviceMemoryNeeds {
   std::int64_t data_bytes = 0;        ///< samples, which are there already
   std::int64_t activation_bytes = 0;  ///< of a batch, with their gradients
   std::int64_t parameter_bytes = 0;   ///< with gradients and optimizer state
+  std::string remedies = "a smaller data.global_batch, more ranks";
 };
 
 /// Before samples are copied. InputError, with both figures, when `needed_bytes` for `what` are not

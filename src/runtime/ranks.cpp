@@ -56,6 +56,15 @@ ExitCode fail_in_group(Communicator& comm, OneVoice* voice, const AgreedError& e
   return fail_alone(comm, voice, message, message, error.code());
 }
 
+// Of an exception that is none of ours: Kokkos has no type of its own for a failed allocation.
+std::string text_of(const std::exception& error) {
+  const std::string text = error.what();
+  const std::string kokkos = "Kokkos ERROR: ";
+  if (!text.starts_with(kokkos) || text.find("failed to allocate") == std::string::npos)
+    return text;
+  return "out of memory: " + text.substr(kokkos.size());
+}
+
 // What `body` throws becomes one message.
 ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&)>& body) {
   std::optional<OneVoice> voice;
@@ -79,7 +88,7 @@ ExitCode run_body(Communicator& comm, const std::function<ExitCode(Communicator&
   } catch (const std::bad_alloc&) {
     return fail("out of memory", ExitCode::failure);
   } catch (const std::exception& error) {
-    return fail(error.what(), ExitCode::failure);
+    return fail(text_of(error), ExitCode::failure);
   } catch (...) {
     return fail("unknown exception", ExitCode::failure);
   }

@@ -112,6 +112,7 @@ Samples load_training_samples(const ProcessGrid& grid, const Recipe& recipe, con
     const std::int64_t count = std::min(recipe.data.samples, most);
     const std::string what = "data.samples of data.source = \"random\"";
     check_memory(count * sample_bytes * copies, what);
+    check_address_space(count * sample_bytes, what);
     check_device_data(count * sample_bytes, what, available_device_memory());
   });
   return make_random_samples(recipe.seed, recipe.data.samples, recipe.network.input,

@@ -78,6 +78,7 @@ Samples allocate(Communicator& comm, const std::string& name, std::int64_t count
   Divider needed;
   divide_all(needed, content, count, {});
   agree(comm, [&] {
+    check_address_space(needed.bytes(), name);
     if (comm.node_rank() == 0) {
       check_memory(needed.bytes(), name);
       if (comm.node_size() > 1)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strategy/step_figures.hpp"
 
+#include <algorithm>
+
 #include "base/ceil_div.hpp"
 #include "comm/agree.hpp"
 #include "device/inventory.hpp"
@@ -43,12 +45,29 @@ StepFigures step_figures(const OptimizerSpec& optimizer, const Model& model,
   return figures;
 }
 
-void check_step_memory(Communicator& world, const StepFigures& figures, std::int64_t data_bytes) {
+std::string memory_remedies(const Recipe& recipe, const PlannedBatch& full,
+                            const StepFigures& figures) {
+  if (figures.activation_bytes < figures.parameter_bytes)
+    return "parallel.pipeline or parallel.tensor, with ranks on more nodes";
+  const auto needs_whole_batch = [](const LayerSpec& layer) {
+    return layer.type == LayerType::batch_norm && layer.statistics == Statistics::global;
+  };
+  std::string text = recipe.data.batch_per_rank > 0 ? "a smaller data.batch_per_rank"
+                                                    : "a smaller data.global_batch";
+  if (full.plan.partition.max_blocks() > recipe.parallel.micro_batches &&
+      std::ranges::none_of(recipe.network.layers, needs_whole_batch))
+    text += ", a larger parallel.micro_batches";
+  if (!recipe.train.recompute) text += ", train.recompute = true";
+  return text + ", or ranks on more nodes";
+}
+
+void check_step_memory(Communicator& world, const StepFigures& figures, std::int64_t data_bytes,
+                       const std::string& remedies) {
   agree(world, [&] {
-    check_device_memory({data_bytes, figures.activation_bytes, figures.parameter_bytes},
+    check_device_memory({data_bytes, figures.activation_bytes, figures.parameter_bytes, remedies},
                         available_device_memory());
   });
-  if (kHostExecution) check_node_memory(world, figures.memory_bytes(), "training");
+  if (kHostExecution) check_node_memory(world, figures.memory_bytes(), "training", remedies);
 }
 
 }  // namespace quern

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "parallel/rank_sums.hpp"
@@ -31,8 +32,14 @@ StepFigures step_figures(const OptimizerSpec& optimizer, const Model& model,
                          const PlannedBatch& full, const StepRoom& room,
                          const GradientReducer& reducer, const RankSums& sums);
 
+/// What would make a training fit that takes too much memory, separated by commas: of the settings
+/// that change something here.
+std::string memory_remedies(const Recipe& recipe, const PlannedBatch& full,
+                            const StepFigures& figures);
+
 /// Collective over the world: may all ranks allocate that? AgreedError (exit 2) where a node has
 /// too little memory or a device, which has `data_bytes` of samples already.
-void check_step_memory(Communicator& world, const StepFigures& figures, std::int64_t data_bytes);
+void check_step_memory(Communicator& world, const StepFigures& figures, std::int64_t data_bytes,
+                       const std::string& remedies);
 
 }  // namespace quern

@@ -231,7 +231,8 @@ TrainingStep::TrainingStep(const Recipe& recipe, const ProcessGrid& grid, Model&
   make_reducers(recipe);
   figures_ =
       step_figures(recipe.optimizer, model, batches_->full(), room_, *reducer_, *layer_sums_);
-  check_step_memory(grid.world(), figures_, samples.num_bytes());
+  check_step_memory(grid.world(), figures_, samples.num_bytes(),
+                    memory_remedies(recipe, batches_->full(), figures_));
   allocate(recipe);
   publish_state();  // all parameters are drawn
 }

@@ -54,7 +54,10 @@ void RunCheckpoints::check_room() const {
   // An array that is spread is collected before it is copied.
   if (step_.state().place == StatePlace::owners)
     bytes += model_.network().table().trained_size() * std::int64_t{sizeof(float)};
-  check_memory(bytes, "the copy of model and optimizer state that checkpoints are written from");
+  const std::string what =
+      "the copy of model and optimizer state that checkpoints are written from";
+  check_memory(bytes, what);
+  check_address_space(bytes, what);
 }
 
 void RunCheckpoints::open(const TrainingProgress& at, const BestEvaluation& best, RunReport& report,

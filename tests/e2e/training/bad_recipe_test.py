@@ -13,6 +13,16 @@ class BadRecipeTest(RefusalTest):
         if not needs_data:
             self.refused(["train", "bad.toml", "--run-dir", "run", "--check-recipe"], *parts, ranks=(0,))
 
+    def test_a_batch_that_no_node_has_memory_for(self):
+        """What would help is named."""
+        layers = ('[{type = "conv2d", channels = 65536, kernel = 1}, {type = "flatten"},'
+                  ' {type = "linear", features = 1}]')
+        settings = ['data={source = "random", samples = 4096, global_batch = 4096}', "network.input=[1, 64, 64]",
+                    f"network.layers={layers}"]
+        self.refused(["train", "mlp.toml", "--run-dir", "run", *(word for one in settings for word in ("--set", one))],
+                     "training on ", " of memory, only ", "(expected a smaller data.global_batch, a larger "
+                     "parallel.micro_batches, train.recompute = true, or ranks on more nodes)")
+
     def test_missing(self):
         self.refused(["train", "absent.toml"], "absent.toml")
 

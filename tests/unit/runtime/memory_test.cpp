@@ -76,6 +76,30 @@ TEST_F(MemoryTest, TooMuchIsRefusedWithBothFigures) {
                      {"data set 'x' needs 7.0 GiB (7516192768 bytes)", "2.0 GiB"});
 }
 
+TEST_F(MemoryTest, TheAddressSpaceMayHaveALimit) {
+  const auto write_limit = [&](const std::string& limit) {
+    write("proc/self/limits",
+          "Limit                     Soft Limit           Hard Limit           Units     \n"
+          "Max data size             5                    unlimited            bytes     \n"
+          "Max address space         " +
+              limit + "            unlimited            bytes     \n");
+  };
+  const auto check = [&](std::int64_t bytes) {
+    check_address_space(bytes, "training", folder_.path());
+  };
+  check(std::int64_t{1} << 40);
+  write("proc/self/status", "Name:\tquern\nVmPeak:\t  9999 kB\nVmSize:\t    1000 kB\n");
+  write_limit("unlimited");
+  check(std::int64_t{1} << 40);
+  write_limit("3024000");
+  check(2000000);
+  test::expect_error(
+      [&] { check(2000001); }, ExitCode::bad_input,
+      {"training needs 1.9 MiB (2000001 bytes)", "only 1.9 MiB (2000000 bytes)", "ulimit -v"});
+  write_limit("1000");
+  test::expect_error([&] { check(1); }, ExitCode::bad_input, {"only 0 B are left"});
+}
+
 TEST_F(MemoryTest, TooMuchToShareIsRefused) {
   check_shared_memory(1000, "the data set", 1000);
   test::expect_error([&] { check_shared_memory(90 << 20, "data set 'x'", 64 << 20); },

@@ -61,6 +61,24 @@ TEST(StepFigures, SmallerPiecesTakeLessMemoryAndSendAtLeastAsMuch) {
   EXPECT_GE(figures_of({0, 2}, 4).sent_bytes, figures_of({0, 2}).sent_bytes);
 }
 
+TEST(StepFigures, RemediesAreThoseThatChangeSomething) {
+  const auto remedies = [](const std::vector<std::string>& settings, std::int64_t activations = 9) {
+    const Recipe recipe = image_recipe(kBatch, settings);
+    const Model model(recipe);
+    const EpochBatches batches(training_batches(recipe, 1, kBatch), model.row_multiple(), {});
+    StepFigures figures;
+    figures.activation_bytes = activations;
+    figures.parameter_bytes = 5;
+    return memory_remedies(recipe, batches.full(), figures);
+  };
+  EXPECT_EQ(remedies({}),
+            "a smaller data.global_batch, a larger parallel.micro_batches, train.recompute = true, "
+            "or ranks on more nodes");
+  EXPECT_EQ(remedies({"train.recompute=true", "train.micro_block=16"}),
+            "a smaller data.global_batch, or ranks on more nodes");
+  EXPECT_EQ(remedies({}, 1), "parallel.pipeline or parallel.tensor, with ranks on more nodes");
+}
+
 TEST(StepFigures, CountAnArrayThatNoCheckpointHolds) {
   const auto bytes = [](const std::string& type) {
     const Recipe recipe = image_recipe(kBatch, {"optimizer={type=\"" + type + "\", lr=0.1}"});
