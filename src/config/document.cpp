@@ -59,6 +59,15 @@ void check_key_depth(std::string_view text, std::string_view source_name) {
   }
 }
 
+/// The library's words do not name what is wrong most often: {type = adam}, True.
+std::string syntax_hint(std::string_view description) {
+  if (description.find("could not determine value type") != std::string_view::npos)
+    return " (strings need quotes)";
+  if (description.find("while parsing boolean") != std::string_view::npos)
+    return " (strings need quotes; true and false are written in small letters)";
+  return "";
+}
+
 std::string shown(const std::string& text) {
   constexpr std::size_t kMost = 40;
   return "'" + printable_start(text, kMost) + "'";
@@ -72,8 +81,9 @@ toml::table parse_document(std::string_view text, std::string_view source_name) 
     return toml::parse(text, source_name);
   } catch (const toml::parse_error& error) {
     constexpr std::size_t kMaxDescription = 300;
+    const std::string_view description = error.description();
     fail_syntax(source_name, error.source().begin.line, error.source().begin.column,
-                printable_start(error.description(), kMaxDescription));
+                printable_start(description, kMaxDescription) + syntax_hint(description));
   }
 }
 

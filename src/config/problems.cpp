@@ -17,10 +17,17 @@ void Problems::add(const Place& place, const std::string& key, const std::string
     message += ":" + std::to_string(place.line);
   message += ": ";
   if (!key.empty()) message += key + ": ";
-  entries_.push_back({place, message + text});
+  entries_.push_back({.place = place, .message = message + text});
   // A bad number in a list is a problem of the list.
   const bool is_element = key.ends_with(']');
   keys_.insert(is_element ? key.substr(0, key.rfind('[')) : key);
+}
+
+void Problems::add_choice(const Place& place, const std::string& key, const std::string& text,
+                          const std::string& list, const std::string& hint) {
+  add(place, key, text);
+  entries_.back().list = list;
+  entries_.back().hint = hint;
 }
 
 bool Problems::concerns(const std::string& key) const {
@@ -40,8 +47,12 @@ void Problems::throw_if_any() const {
     return a.place.line < b.place.line;
   });
   std::string text;
+  std::set<std::string> shown;
   for (std::size_t i = 0; i < std::min(sorted.size(), kMaxReported); ++i) {
-    text += (i > 0 ? "\n" : "") + sorted[i].message;
+    const Entry& entry = sorted[i];
+    text += (i > 0 ? "\n" : "") + entry.message;
+    if (!entry.list.empty() && shown.insert(entry.list).second) text += ", expected " + entry.list;
+    text += entry.hint;
   }
   if (sorted.size() > kMaxReported) {
     text += "\n... and " + std::to_string(sorted.size() - kMaxReported) + " more problems";

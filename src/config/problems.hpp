@@ -25,6 +25,11 @@ class Problems {
   /// "<source>:<line>: <key>: <text>", or "--set: <key>: <text>".
   void add(const Place& place, const std::string& key, const std::string& text);
 
+  /// The same, of a value that is none of a list: ", expected LIST" follows the text, and the hint
+  /// that. Of several problems with one list the first shows it.
+  void add_choice(const Place& place, const std::string& key, const std::string& text,
+                  const std::string& list, const std::string& hint);
+
   /// From now on the key counts as one with a problem: a misspelling of it has been reported.
   void excuse(const std::string& key) { keys_.insert(key); }
 
@@ -39,6 +44,8 @@ class Problems {
   struct Entry {
     Place place;
     std::string message;
+    std::string list = {};
+    std::string hint = {};
   };
   std::string source_name_;
   bool has_lines_;

@@ -8,9 +8,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/text.hpp"
+#include "config/absent_names.hpp"
 #include "config/document.hpp"
 #include "config/key.hpp"
 #include "config/nearest_name.hpp"
@@ -32,6 +34,7 @@ class TableReader {
   void read(const toml::table& table) {
     table_place_ = place_of(table);
     read_table(table, "");
+    for (const Unknown& unknown : unknown_) report(unknown);
     for (const Key<Target>& key : keys_) check_presence(key);
   }
 
@@ -43,6 +46,13 @@ class TableReader {
   }
 
  private:
+  /// What a key is depends on the type that the table states, maybe behind it.
+  struct Unknown {
+    std::string name;
+    const toml::node* node;
+    std::string prefix;
+  };
+
   std::string full_name(const std::string& path) const {
     return where_.empty() ? path : where_ + "." + path;
   }
@@ -72,9 +82,9 @@ class TableReader {
 
   void read_entry(const std::string& name, const toml::node& node, const std::string& prefix) {
     const std::string path = prefix + name;
-    if (name.find('.') != std::string::npos) return report_unknown(name, node, prefix);
+    if (name.find('.') != std::string::npos) return unknown_.push_back({name, &node, prefix});
     if (const Key<Target>* key = find(path)) return read_key(*key, node);
-    if (names_in(path + ".", false).empty()) return report_unknown(name, node, prefix);
+    if (names_in(path + ".", false).empty()) return unknown_.push_back({name, &node, prefix});
     places_[path] = place_of(node);
     const Key<Target>* type_key = find(path + ".type");
     if (node.is_table()) {
@@ -94,11 +104,22 @@ class TableReader {
     key.read(node, {full_name(key.path), place_of(node), problems_}, target_);
   }
 
-  void report_unknown(const std::string& name, const toml::node& node, const std::string& prefix) {
-    const std::vector<std::string> known = names_in(prefix, false);
-    std::string hint = suggest_name(name, known);
+  /// Is this a list of keys of which each type has some, and the type not known?
+  bool lacks_type() const {
+    return is_entry() && (!place_of_key("type") || problems_.concerns(full_name("type")));
+  }
+
+  /// A layer or block, not a whole recipe.
+  bool is_entry() const { return !where_.empty(); }
+
+  void report(const Unknown& unknown) {
+    const auto& [name, node, prefix] = unknown;
+    const std::vector<std::string> known = names_in(prefix, is_entry() && !lacks_type());
     const std::string nearest = nearest_name(name, known);
-    if (!nearest.empty()) {
+    std::string hint = nearest.empty() && lacks_type() ? "" : suggest_name(name, known);
+    if (const std::string_view instead = instead_of_key(name); !instead.empty()) {
+      hint = "(" + std::string(instead) + ")";
+    } else if (!nearest.empty()) {
       problems_.excuse(full_name(prefix + nearest));
     } else if (const std::string elsewhere = path_of_name(name); !elsewhere.empty()) {
       hint = "(did you mean '" + elsewhere + "'?)";
@@ -106,7 +127,8 @@ class TableReader {
       for (const std::string& path : meant) problems_.excuse(full_name(path));
       hint = "(did you mean '" + join(meant, "' or '") + "'?)";
     }
-    problems_.add(place_of(node), full_name(prefix + printable_start(name)), "unknown key " + hint);
+    problems_.add(place_of(*node), full_name(prefix + printable_start(name)),
+                  "unknown key" + (hint.empty() ? "" : " " + hint));
   }
 
   /// The key of this name in any table, "" when there is none.
@@ -122,7 +144,9 @@ class TableReader {
     std::vector<std::string> paths;
     for (const std::string_view path : keys_meant_by(name)) {
       const std::string meant(path);
-      if (find(meant) || !names_in(meant + ".", false).empty()) paths.push_back(meant);
+      const Key<Target>* key = find(meant);
+      if (key && is_entry() && !lacks_type() && !applies(*key, keys_, target_)) continue;
+      if (key || !names_in(meant + ".", false).empty()) paths.push_back(meant);
     }
     return paths;
   }
@@ -160,6 +184,7 @@ class TableReader {
   std::string where_;
   Place table_place_;
   std::map<std::string, Place> places_;
+  std::vector<Unknown> unknown_;
 };
 
 }  // namespace quern

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "config/absent_names.hpp"
 #include "config/document.hpp"
 #include "config/nearest_name.hpp"
 #include "config/other_names.hpp"
@@ -145,10 +146,15 @@ bool read_choice(const toml::node& node, const ValueContext& context,
     if (!nearest.empty()) break;
     if (std::find(choices.begin(), choices.end(), meant) != choices.end()) nearest = meant;
   }
+  const std::string problem = "\"" + printable_start(value) + "\" is unknown";
+  const std::string_view instead = nearest.empty() ? instead_of_value(value) : "";
+  if (!instead.empty()) {
+    context.fail(problem + ": " + std::string(instead));
+    return false;
+  }
   if (nearest.empty()) nearest = nearest_name(value, choices);
   const std::string hint = nearest.empty() ? "" : " (did you mean \"" + nearest + "\"?)";
-  context.fail("\"" + printable_start(value) + "\" is unknown, expected " + list_choices(choices) +
-               hint);
+  context.problems.add_choice(context.place, context.key, problem, list_choices(choices), hint);
   return false;
 }
 

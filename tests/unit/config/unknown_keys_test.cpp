@@ -53,18 +53,100 @@ TEST(UnknownKeys, MayBeThoseOfOtherPrograms) {
               HasSubstr("(did you mean \"bf16\"?)"));
 }
 
+TEST(UnknownKeys, OfALayerListThoseOfItsType) {
+  EXPECT_EQ(error_of(small_recipe("size = 2", "size = 2, colour = 3")),
+            "r.toml:12: network.layers[2].colour: unknown key (known: type, name, input, size, "
+            "stride, padding)");
+  EXPECT_EQ(error_of(small_recipe("{type = \"relu\"}", "{slope = 3, type = \"relu\"}")),
+            "r.toml:11: network.layers[1].slope: unknown key (known: type, name, input)");
+  EXPECT_EQ(error_of(small_recipe("size = 2", "kernel_size = 2")),
+            "r.toml:12: network.layers[2].kernel_size: unknown key (did you mean 'size'?)");
+  EXPECT_EQ(error_of(small_recipe("kernel = 3", "kernel_size = 3")),
+            "r.toml:10: network.layers[0].kernel_size: unknown key (did you mean 'kernel'?)");
+}
+
+TEST(UnknownKeys, OfALayerOfAnUnknownTypeListNothing) {
+  EXPECT_EQ(
+      error_of(small_recipe("{type = \"relu\"}", "{type = \"embedding\", num_embeddings = 3}")),
+      "r.toml:11: network.layers[1].type: \"embedding\" is unknown: Quern has none, "
+      "docs/from-pytorch.md tells what there is instead\n"
+      "r.toml:11: network.layers[1].num_embeddings: unknown key");
+}
+
+TEST(UnknownKeys, ThatQuernHasNothingForSayWhatThereIs) {
+  EXPECT_EQ(error_of(small_recipe("kernel = 3", "kernel = 3, groups = 2")),
+            "r.toml:10: network.layers[0].groups: unknown key (Quern has none, "
+            "docs/from-pytorch.md tells what there is instead)");
+  EXPECT_EQ(error_of(small_recipe("kernel = 3", "kernel = 3, activation = \"relu\"")),
+            "r.toml:10: network.layers[0].activation: unknown key (a layer of its own, as {type = "
+            "\"relu\"})");
+  EXPECT_EQ(error_of(small_recipe("features = 10", "features = 10, in_features = 3")),
+            "r.toml:14: network.layers[4].in_features: unknown key (a layer takes what the layer "
+            "before it puts out: leave it out)");
+  EXPECT_EQ(error_of(kSmallRecipe + "[optimizer.schedule]\ntype = \"cosine\"\nT_max = 3\n"),
+            "r.toml:25: optimizer.schedule.T_max: unknown key (the schedule ends with "
+            "train.epochs: leave it out)");
+  EXPECT_EQ(error_of(kSmallRecipe + "[optimizer.schedule]\ntype = \"cosine\"\neta_min = 0\n"),
+            "r.toml:25: optimizer.schedule.eta_min: unknown key (did you mean "
+            "'optimizer.schedule.min_lr'?)");
+}
+
 TEST(UnknownKeys, AQuotedDotDoesNotMakeAPath) {
   EXPECT_THAT(error_of("\"optimizer.lr\" = 3\n" + kSmallRecipe),
               StartsWith("r.toml:1: optimizer.lr: unknown key"));
 }
 
+TEST(UnknownValues, ThatQuernHasNothingForSayWhatThereIs) {
+  EXPECT_EQ(error_of(small_recipe("\"relu\"", "\"log_softmax\"")),
+            "r.toml:11: network.layers[1].type: \"log_softmax\" is unknown: loss.type = "
+            "\"cross_entropy\" contains it: leave the layer out");
+  for (const char* type : {"LSTM", "attention", "conv_transpose", "ConvTranspose2d", "upsample",
+                           "concat", "GroupNorm"})
+    EXPECT_THAT(error_of(small_recipe("\"relu\"", std::string("\"") + type + "\"")),
+                HasSubstr("is unknown: Quern has none, docs/from-pytorch.md"))
+        << type;
+  EXPECT_EQ(error_of(small_recipe("\"sgd\"", "\"RMSprop\"")),
+            "r.toml:21: optimizer.type: \"RMSprop\" is unknown: Quern has none; \"adam\" with "
+            "betas = [0.0, 0.99] is nearest");
+  EXPECT_THAT(error_of(kSmallRecipe + "[optimizer.schedule]\ntype = \"OneCycleLR\"\n"),
+              HasSubstr("Quern has none; \"cosine\" with warmup"));
+}
+
+TEST(UnknownValues, OfOneListShowItOnce) {
+  const std::string error = error_of(small_recipe(
+      "{type = \"relu\"}", "{type = \"rellu\"},\n{type = \"geluu\"},\n{type = \"x\"}"));
+  EXPECT_THAT(error, StartsWith("r.toml:11: network.layers[1].type: \"rellu\" is unknown, expected "
+                                "\"linear\", "));
+  EXPECT_THAT(error, HasSubstr("\"bottleneck\" (did you mean \"relu\"?)\n"));
+  EXPECT_THAT(error, HasSubstr("\nr.toml:12: network.layers[2].type: \"geluu\" is unknown (did you "
+                               "mean \"gelu\"?)\n"));
+  EXPECT_TRUE(error.ends_with("\nr.toml:13: network.layers[3].type: \"x\" is unknown")) << error;
+}
+
 TEST(UnknownValues, MayBeThoseOfOtherProgramsWhateverElseIsNear) {
   for (const auto& [theirs, ours] :
        {std::pair("mae", "l1"), std::pair("l1_loss", "l1"), std::pair("smooth_l1", "huber"),
-        std::pair("huber_loss", "huber"), std::pair("mse_loss", "mse"), std::pair("mze", "mse")}) {
+        std::pair("huber_loss", "huber"), std::pair("BCEWithLogitsLoss", "binary_cross_entropy"),
+        std::pair("CrossEntropyLoss", "cross_entropy"), std::pair("MSELoss", "mse"),
+        std::pair("softmax", "cross_entropy"), std::pair("mse_loss", "mse"),
+        std::pair("mze", "mse")}) {
     EXPECT_THAT(error_of(small_recipe("\"cross_entropy\"", std::string("\"") + theirs + "\"")),
                 HasSubstr(std::string("did you mean \"") + ours + "\"?"));
   }
+}
+
+TEST(UnknownValues, OfSchedulesByTheirNamesInPyTorch) {
+  for (const auto& [theirs, ours] :
+       {std::pair("CosineAnnealingLR", "cosine"), std::pair("StepLR", "step"),
+        std::pair("MultiStepLR", "multi_step"), std::pair("ExponentialLR", "exponential")})
+    EXPECT_THAT(error_of(kSmallRecipe + "[optimizer.schedule]\ntype = \"" + theirs + "\"\n"),
+                HasSubstr(std::string("(did you mean \"") + ours + "\"?)"));
+}
+
+TEST(Syntax, WithoutQuotesIsToldToHaveSome) {
+  EXPECT_THAT(error_of(small_recipe("\"sgd\"", "adam")), HasSubstr("(strings need quotes)"));
+  EXPECT_THAT(error_of(small_recipe("\"sgd\"", "fp32")), HasSubstr("(strings need quotes; true"));
+  EXPECT_THAT(error_of(small_recipe("\"sgd\"", "True")), HasSubstr("in small letters)"));
 }
 
 }  // namespace
