@@ -19,6 +19,7 @@ namespace quern {
 namespace {
 
 constexpr std::string_view kHdf5Signature = "\x89HDF\r\n\x1a\n";
+constexpr std::string_view kZipSignature = "PK\x03\x04";  // torch.save writes such archives
 
 std::string first_bytes(const std::filesystem::path& path) {
   std::string bytes(8, '\0');
@@ -34,7 +35,15 @@ std::string first_bytes(const std::filesystem::path& path) {
 }  // namespace
 
 void refuse_other_formats(const std::filesystem::path& file) {
-  if (file.extension() == ".h5" || first_bytes(file) == kHdf5Signature) return;
+  if (file.extension() == ".h5") return;
+  const std::string first = first_bytes(file);
+  if (first == kHdf5Signature) return;
+  if (first.starts_with(kZipSignature)) {
+    throw InputError(fmt::format(
+        "'{}' is a file of torch.save, no checkpoint (expected one of Quern, or a run folder; "
+        "analysis/quern_weights.py and then quern import make one of a state_dict)",
+        file.string()));
+  }
   throw InputError(fmt::format(
       "'{}' is no checkpoint (expected one of Quern, or a run folder; quern import makes a "
       "checkpoint of a safetensors file)",
@@ -57,7 +66,7 @@ LoadedCheckpoint read_weights(const std::filesystem::path& path) {
   if (checkpoint_folder_of(path)) return load_from(path);
   const std::string first = first_bytes(path);
   if (first == kHdf5Signature) return read_checkpoint(path);
-  if (first.starts_with("PK\x03\x04")) {
+  if (first.starts_with(kZipSignature)) {
     throw InputError(fmt::format(
         "'{}' is a file of torch.save, expected safetensors (analysis/quern_weights.py writes it "
         "from a state_dict)",

@@ -22,6 +22,7 @@ InitialWeights load_initial_weights(const InitSpec& init, const ParameterTable& 
   rules.only = init.only;
   rules.rename_word = "network.init.rename";
   rules.only_word = "network.init.only";
+  rules.skip_word = "";  // it has no such key
   std::vector<NamedTensor> tensors =
       match_weights(file.path().string(), file.state().model, network, rules);
   log::info("initial weights: " + std::to_string(tensors.size()) + " of " +

@@ -136,6 +136,7 @@ class Matcher {
   void refuse_others() {
     for (const std::string& name : names_) {
       if (is_used_.count(name) > 0) continue;
+      unknown_.push_back(name);
       problems_.push_back(fmt::format("the network has no tensor '{}' {}{}", name,
                                       shape_text(found_[number_.at(name)].shape),
                                       suggestion(name, known_, lists_network_)));
@@ -155,7 +156,7 @@ class Matcher {
     if (lists_file_) text += fmt::format("{}(names in the file: {})", separator, listed(names_));
     if (lists_network_)
       text += fmt::format("{}(names in the network: {})", separator, listed(known_));
-    throw InputError(text + advice(separator));
+    throw InputError(text + advice(separator) + skip_advice(separator));
   }
 
  private:
@@ -195,6 +196,17 @@ class Matcher {
         separator, rules_.rename_word, prefix, prefix, names_.front(), names_.front());
   }
 
+  /// Where the file has all that the network needs, and more: running counts, say.
+  std::string skip_advice(const std::string& separator) const {
+    if (rules_.skip_word.empty() || unknown_.empty() || unknown_.size() != problems_.size() ||
+        unknown_.size() > kMaxShown)
+      return "";
+    std::vector<std::string> options;
+    for (const std::string& name : unknown_) options.push_back(rules_.skip_word + ' ' + name);
+    return fmt::format("{}({} {} out)", separator, fmt::join(options, " "),
+                       options.size() == 1 ? "leaves it" : "leave them");
+  }
+
   const std::vector<NamedTensor>& found_;
   const std::vector<std::string>& known_;  // of the network
   const WeightRules& rules_;
@@ -202,6 +214,7 @@ class Matcher {
   std::map<std::string, std::size_t> number_;
   std::map<std::string, bool> is_used_;
   std::vector<NamedTensor> taken_;
+  std::vector<std::string> unknown_;  // to the network, in the file
   std::vector<std::string> problems_;
   bool lists_file_ = false;     // the names that it has
   bool lists_network_ = false;  // those that it has

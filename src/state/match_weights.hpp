@@ -29,6 +29,7 @@ struct WeightRules {
   /// What the user calls the rules: "--rename", "network.init.rename".
   std::string rename_word = "--rename";
   std::string only_word = "--only";
+  std::string skip_word = "--skip";  ///< "": there is no such rule
 };
 
 /// The tensors of `found` that the network takes, under its names and in its order. InputError that

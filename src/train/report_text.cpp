@@ -123,16 +123,27 @@ std::string rank_losses_text(const std::vector<double>& losses, bool of_whole_ep
 
 std::string divergence_text(std::int64_t step, std::int64_t epoch, double loss,
                             const std::string& layer, const std::string& place,
-                            std::int64_t last_checkpoint) {
+                            std::int64_t last_checkpoint, double large_input) {
   const std::string where = layer.empty()
                                 ? "the loss itself overflows"
                                 : fmt::format("layer '{}'{} is the first to put out such values",
                                               layer, place.empty() ? "" : " (" + place + ")");
   return fmt::format(
       "training diverged at step {} (epoch {}): the loss is {}, expected a finite number; {}; {}. "
-      "{}",
+      "{}{}",
       step, epoch, without_sign_of_nan(loss), where, checkpoint_text(last_checkpoint),
-      hint(last_checkpoint));
+      hint(last_checkpoint),
+      large_input > 0 ? fmt::format("; and inputs reach {:.6g} in size: data.normalize = "
+                                    "\"dataset\" helps a new run",
+                                    large_input)
+                      : "");
+}
+
+std::string large_input_text(double large_input) {
+  return fmt::format(
+      "inputs reach {:.6g} in size: networks learn better from numbers near 0 and 1 "
+      "(data.normalize = \"dataset\" makes them so)",
+      large_input);
 }
 
 std::string bad_weights_text(std::int64_t step, std::int64_t last_checkpoint) {

@@ -45,10 +45,14 @@ std::string bar_text(std::int64_t epoch, std::int64_t epochs, double loss);
 std::string rank_losses_text(const std::vector<double>& losses, bool of_whole_epoch = true);
 
 /// "diverged at step 12 ..."; `layer` may be empty, and so may `place`, which says of a network
-/// that is split where the layer is.
+/// that is split where the layer is. `large_input`: the largest, where inputs are large and not
+/// normalized; else 0.
 std::string divergence_text(std::int64_t step, std::int64_t epoch, double loss,
                             const std::string& layer, const std::string& place,
-                            std::int64_t last_checkpoint);
+                            std::int64_t last_checkpoint, double large_input = 0);
+
+/// "inputs reach 9732 in size ..."
+std::string large_input_text(double large_input);
 
 /// "training diverged by step 12: weights or optimizer state ..."
 std::string bad_weights_text(std::int64_t step, std::int64_t last_checkpoint);

@@ -317,10 +317,11 @@ void Trainer::report_divergence(double loss) {
     break;
   }
   // What rank 0 prints. Weights that are not finite came before the loss of the next step.
-  const std::string text = checkpoints_.bad_weights().empty()
-                               ? divergence_text(progress_.step + 1, progress_.epoch + 1, loss,
-                                                 culprit, place, checkpoints_.last_step())
-                               : checkpoints_.bad_weights();
+  const std::string text =
+      checkpoints_.bad_weights().empty()
+          ? divergence_text(progress_.step + 1, progress_.epoch + 1, loss, culprit, place,
+                            checkpoints_.last_step(), options_.large_input)
+          : checkpoints_.bad_weights();
   report_.failed(progress_, text);
   throw AgreedError(comm_, text, ExitCode::do_not_requeue);
 }

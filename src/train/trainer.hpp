@@ -26,6 +26,8 @@ struct TrainerOptions {
   int report_every_steps = kHostExecution ? 1 : 50;
   /// Rank 0 has read the checkpoint to start from: its memory is free again before one is written.
   bool has_read_checkpoint = false;
+  /// The largest input, where inputs are large and not normalized; else 0.
+  double large_input = 0;
   /// What goes on with the run after a stop, for messages.
   std::string resuming_command = "the same command";
 };

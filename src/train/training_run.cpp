@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -20,6 +21,7 @@
 #include "runtime/rank_watch.hpp"
 #include "runtime/ranks.hpp"
 #include "samples/class_weights.hpp"
+#include "samples/largest_input.hpp"
 #include "samples/load_samples.hpp"
 #include "samples/normalization.hpp"
 #include "state/initial_weights.hpp"
@@ -28,6 +30,7 @@
 #include "train/load_recipe.hpp"
 #include "train/lost_metrics.hpp"
 #include "train/recipe_check.hpp"
+#include "train/report_text.hpp"
 #include "train/run_warnings.hpp"
 #include "train/starting_point.hpp"
 #include "train/trainer.hpp"
@@ -89,6 +92,14 @@ std::optional<Samples> test_samples(const ProcessGrid& grid, const Recipe& recip
   return load_evaluation_samples(grid, recipe, batches.full_batch, {recipe.data.test, "test"});
 }
 
+// What is to be trained is trained already.
+std::string finished_text(const LoadedCheckpoint& start) {
+  const TrainingProgress& at = start.state().progress;
+  return start.path().string() + " has all " + count_text(at.epoch, "epoch") + " (" +
+         count_text(at.step, "step") +
+         "): the training is finished already (set more train.epochs, or take another --run-dir)";
+}
+
 }  // namespace
 
 class TrainingRun::Parts {
@@ -107,6 +118,7 @@ class TrainingRun::Parts {
  private:
   void check() const;
   void take_numbers_of_data();
+  double large_input_of_data() const;
   void find_start();
   void find_start_again();
   void take_initial_weights();
@@ -155,9 +167,11 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
   if (recipe_.data.source == DataSource::program) check_same_samples();
   run_on_root(comm_, [&] { find_start(); });
   connections_ = connect_devices(grid_, recipe_.parallel.backend);
+  const double large_input = large_input_of_data();
   trainer_.emplace(recipe_, grid_, folder_, model_, samples_, test_ ? &*test_ : nullptr,
                    TrainerOptions{.transports = connections_.get(),
                                   .has_read_checkpoint = start_.checkpoint.has_value(),
+                                  .large_input = large_input,
                                   .resuming_command = resume_ == "auto"
                                                           ? "the same command"
                                                           : "the same command with --resume auto"});
@@ -165,6 +179,7 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
   for (const std::string& sentence : run_warnings(recipe_, batches_, grid_.data().size()))
     log::warn(sentence);
   warn_unless_empty(processor_warning(recipe_));
+  if (large_input > 0) log::warn(large_input_text(large_input));
   warn_of_other_inputs();
 }
 
@@ -185,6 +200,14 @@ void TrainingRun::Parts::take_numbers_of_data() {
   if (weights.type != ClassWeightsType::balanced) return;
   weights = balanced_weights(class_counts(comm_, samples_, model_.whole().output_shape().units()));
   model_.set_class_weights(weights.values);
+}
+
+// 0 where they are normalized, or need not be.
+double TrainingRun::Parts::large_input_of_data() const {
+  constexpr double kLarge = 100;
+  if (recipe_.data.normalize.type != NormalizeType::none) return 0;
+  const double largest = largest_input(comm_, samples_);
+  return largest > kLarge ? largest : 0;
 }
 
 // Where the run starts afresh.
@@ -258,7 +281,9 @@ ExitCode TrainingRun::Parts::train() {
     std::optional<LoadedCheckpoint>& start = start_.checkpoint;
     trainer_->resume(start ? &start->state() : nullptr,
                      {start_.is_in_folder, start_.changes, start_.started_from});
-    if (start) log::info("continuing from " + start->path().string());
+    const bool is_finished = start && start->state().progress.epoch >= recipe_.train.epochs;
+    if (start)
+      log::info(is_finished ? finished_text(*start) : "continuing from " + start->path().string());
     for (const RecipeChange& change : start_.changes)
       log::info(change.key + " is " + change.after + " from step " + std::to_string(change.step) +
                 " on, and was " + change.before);

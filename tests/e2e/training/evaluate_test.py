@@ -105,6 +105,15 @@ class EvaluateTest(training.TrainingTest):
             self.assertIn("is no checkpoint", done.err)
             self.assertIn("quern import", done.err)
 
+    def test_files_of_torch_save_are_named(self):
+        (self.folder / "w.pt").write_bytes(b"PK\x03\x04" + bytes(60))
+        for command in (["evaluate", "w.pt", "--data", "test"], ["predict", "w.pt", "--data", "test"],
+                        ["train", "mlp.toml", "--run-dir", "new", "--resume", "w.pt"]):
+            done = self.quern(*command)
+            self.assertEqual((done.code, done.out), (2, ""), done)
+            self.assertIn("'w.pt' is a file of torch.save, no checkpoint", done.err)
+            self.assertIn("quern_weights.py and then quern import", done.err)
+
     def test_metrics_of_classes(self):
         self.train("mlp", "run", "train.epochs=1")
         images, labels = idx.blobs(151, seed=8)

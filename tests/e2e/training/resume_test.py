@@ -348,7 +348,10 @@ class ResumeTest(training.TrainingTest):
         for last_step in (stopped_at, checkpoint_steps(self.folder / "whole")[-1]):  # the second finds it done
             done = self.quern(*resumed, ranks=3)
             self.assertEqual(set(done.codes), {0}, done)
-            self.assertIn(f"continuing from run/checkpoints/ckpt-{last_step:010}.h5", done.err)
+            found = f"run/checkpoints/ckpt-{last_step:010}.h5"
+            self.assertIn(f"continuing from {found}\n" if last_step == stopped_at else
+                          f"{found} has all 150 epochs ({last_step} steps): the training is finished already (set "
+                          "more train.epochs, or take another --run-dir)", done.err)
             self.assertEqual(self.hash("run"), self.hash("whole"))
         shown = json.loads(self.quern("checkpoint", "show", "run", "--json").out)
         self.assertEqual(shown["started_from"], f"step {STEPS_PER_EPOCH}, model {self.hash('first').strip()}")

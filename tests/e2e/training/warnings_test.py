@@ -3,6 +3,8 @@
 `quern preflight` and `quern plan`."""
 from pathlib import Path
 
+import numpy as np
+
 import training
 
 # 600 samples in batches of 49, in micro-blocks of 4: 13 of these.
@@ -38,6 +40,26 @@ class WarningsTest(training.TrainingTest):
             settings = [part for item in ("data.global_batch=8192", *sets) for part in ("--set", item)]
             done = self.quern("train", "mlp.toml", "--check-recipe", "--ranks", ranks, *settings)
             self.assertEqual((done.code, words in done.err, "sends a message" in done.err), (0, is_said, is_said), done)
+
+    def test_large_inputs_that_are_not_normalized(self):
+        values, labels = np.random.default_rng(1).normal(size=(64, 4)), np.arange(64) % 2
+        values[5, 2] = -9732
+        np.save(self.folder / "x.npy", values.astype(np.float32))
+        np.save(self.folder / "y.npy", labels)
+        made = self.quern("shard", "--images", "x.npy", "--labels", "y.npy", "--out", "wide")
+        self.assertEqual(made.code, 0, made)
+        command = ["train", "mlp.toml", "--set", "network.input=[4]", "--set",
+                   'network.layers=[{type = "linear", features = 2}]', "--set",
+                   'data={train = "wide", global_batch = 16}']
+        diverges = ["--set", "optimizer.lr=1e38"]
+        for ranks in (0, 2):
+            done = self.quern(*command, "--dry-run", ranks=ranks)
+            self.assertEqual(done.err.count("inputs reach 9732 in size"), 1, done)
+            done = self.quern(*command, "--set", "data.normalize=dataset", "--dry-run", ranks=ranks)
+            self.assertNotIn("inputs reach", done.err)
+            done = self.quern(*command, *diverges, "--run-dir", f"run-{ranks}", ranks=ranks)
+            self.assertEqual(done.code, 93, done)
+            self.assertRegex(done.err, 'diverged.*; and inputs reach 9732 in size: data.normalize = "dataset" helps')
 
     def test_batches_larger_than_the_data(self):
         large = ["--set", "data.global_batch=2000"]

@@ -104,6 +104,25 @@ TEST(MatchWeights, SaysWhatIsMissingUnknownOrOfAnotherShape) {
                  {"'fc.bias' and 'x.fc.bias'", "both become 'fc.bias'"});
 }
 
+TEST(MatchWeights, WhatTheFileHasBesidesMayBeSkipped) {
+  auto found = with_prefix("");
+  found.push_back(tensor("idx", {2}));
+  expect_refusal(found, {}, {"has no tensor 'idx' [2]", "(--skip idx leaves it out)"});
+  found.push_back(tensor("more", {2}));
+  expect_refusal(found, {}, {"(--skip idx --skip more leave them out)"});
+  const auto message = [&](const WeightRules& rules) -> std::string {
+    try {
+      match_weights("w.safetensors", found, kNetwork, rules);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(message({.skip_word = ""}), Not(HasSubstr("out)")));
+  found[0].name = "fc.bia";
+  EXPECT_THAT(message({}), Not(HasSubstr("--skip"))) << "a tensor is missing";
+}
+
 TEST(MatchWeights, ARuleThatAppliesToNothingIsAMistake) {
   const auto found = with_prefix("");
   expect_refusal(found, {.rename = {"modul.="}}, {"--rename: 'modul.=' applies to nothing"});

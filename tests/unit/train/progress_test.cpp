@@ -76,6 +76,9 @@ TEST(ReportText, DivergenceSaysWhereAndWhatIsLeft) {
        {"step 12", "epoch 2", "nan", "'fc1' (stage 1 of 2)", "checkpoint of step 8"}) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   }
+  EXPECT_EQ(text.find("inputs reach"), std::string::npos) << text;
+  EXPECT_NE(divergence_text(12, 2, std::nan(""), "fc1", "", 8, 9732.5).find("inputs reach 9732.5"),
+            std::string::npos);
   EXPECT_NE(divergence_text(1, 1, 0, "", "", -1).find("no checkpoint"), std::string::npos);
   EXPECT_NE(bad_weights_text(9, 4).find("checkpoint of step 4 is untouched"), std::string::npos);
 }
