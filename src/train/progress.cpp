@@ -14,7 +14,6 @@ namespace quern {
 
 namespace {
 constexpr double kBarSeconds = 0.1;
-constexpr double kLineSeconds = 30;
 constexpr int kBarWidth = 28;
 }  // namespace
 
@@ -25,12 +24,12 @@ std::string duration_text(double seconds) {
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-Progress::Progress(bool speaks, std::int64_t done, std::int64_t total)
+Progress::Progress(bool speaks, std::int64_t done, std::int64_t total, double line_seconds)
     : speaks_(speaks),
       terminal_(speaks && isatty(STDERR_FILENO) != 0),
       first_(done),
       total_(total),
-      interval_s_(terminal_ ? kBarSeconds : kLineSeconds) {}
+      interval_s_(terminal_ ? kBarSeconds : line_seconds) {}
 
 bool Progress::due() {
   return since_shown_.seconds() >= interval_s_;
@@ -58,6 +57,7 @@ void Progress::show(std::int64_t done, const std::string& text) {
 void Progress::line(const std::string& text) {
   finish();
   log::note(text);
+  if (!terminal_) since_shown_.restart();
 }
 
 void Progress::finish() {

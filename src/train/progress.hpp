@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells a person how far training is: a bar with the remaining time on a terminal, a quiet line now
-// and then in a log file. Rank 0 only.
+// Tells a person how far training is: a bar with the remaining time on a terminal; in a log file a
+// line where a minute has brought none. Rank 0 only.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,13 @@ namespace quern {
 
 class Progress {
  public:
+  /// Without a terminal: between two lines at the least.
+  static constexpr double kLineSeconds = 60;
+
   /// `speaks`: false on all ranks but 0. `done` of `total` steps were done before.
-  Progress(bool speaks, std::int64_t done, std::int64_t total);
+  Progress(bool speaks, std::int64_t done, std::int64_t total, double line_seconds = kLineSeconds);
+
+  bool has_terminal() const { return terminal_; }
 
   /// After every step. `text` is made only when it is shown.
   template <class Text>
@@ -21,7 +26,8 @@ class Progress {
     if (speaks_ && due()) show(done, text());
   }
 
-  /// A line that stays, above the bar.
+  /// A line that stays, above the bar. None of the other kind follows soon: short epochs have only
+  /// their own.
   void line(const std::string& text);
   /// Removes the bar.
   void finish();

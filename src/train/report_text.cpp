@@ -108,8 +108,10 @@ std::string long_checkpoint_text(const CheckpointSpec& when, std::int64_t step, 
       step, seconds, 100 * share, 100 * kMostShare, fmt::join(remedies, ", "));
 }
 
-std::string bar_text(std::int64_t epoch, std::int64_t epochs, double loss) {
-  return fmt::format("epoch {}/{}  loss {}", epoch, epochs, decimal_text(loss, 4));
+std::string bar_text(std::int64_t epoch, std::int64_t epochs, double loss,
+                     std::optional<double> samples_per_s) {
+  return fmt::format("epoch {}/{}  loss {}{}", epoch, epochs, decimal_text(loss, 4),
+                     samples_per_s ? fmt::format("  {:.0f} samples/s", *samples_per_s) : "");
 }
 
 std::string rank_losses_text(const std::vector<double>& losses, bool of_whole_epoch) {

@@ -38,8 +38,9 @@ std::string missing_best_text(const BestEvaluation& best);
 std::string long_checkpoint_text(const CheckpointSpec& when, std::int64_t step, double seconds,
                                  double between);
 
-/// "epoch 2/10  loss 0.3971"
-std::string bar_text(std::int64_t epoch, std::int64_t epochs, double loss);
+/// "epoch 2/10  loss 0.3971  18750 samples/s"
+std::string bar_text(std::int64_t epoch, std::int64_t epochs, double loss,
+                     std::optional<double> samples_per_s = {});
 
 /// "  rank 0: sum of batch losses 71.62" per rank, a line each.
 std::string rank_losses_text(const std::vector<double>& losses, bool of_whole_epoch = true);

@@ -47,7 +47,9 @@ void RunReport::add_batch(std::int64_t samples) {
 void RunReport::step(const StepReport& report, int samples) {
   if (!out_) return;
   out_->bar.step(report.progress.step, [&] {
-    return bar_text(report.progress.epoch + 1, recipe_.train.epochs, report.loss / samples);
+    const double rate = static_cast<double>(epoch_samples_) / since_epoch_.seconds();
+    return bar_text(report.progress.epoch + 1, recipe_.train.epochs, report.loss / samples,
+                    out_->bar.has_terminal() ? std::optional<double>() : rate);
   });
 }
 

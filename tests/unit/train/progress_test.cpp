@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/progress.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <string>
+#include <thread>
 
 #include "base/log.hpp"
 #include "train/report_text.hpp"
@@ -52,6 +55,31 @@ TEST(Progress, OutsideATerminalIsQuietAtFirst) {
   progress.finish();
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   EXPECT_FALSE(asked) << "the text is made only when it is shown";
+}
+
+TEST(Progress, OutsideATerminalTellsOfLongEpochs) {
+  testing::internal::CaptureStderr();
+  Progress progress(true, 2, 10, 0);
+  progress.step(6, [] { return bar_text(1, 2, 0.5, 123.4); });
+  EXPECT_THAT(
+      testing::internal::GetCapturedStderr(),
+      testing::HasSubstr("step 6/10 (60 %), epoch 1/2  loss 0.5000  123 samples/s, 0 s left"));
+}
+
+TEST(Progress, OutsideATerminalALineOfAnotherKindIsEnough) {
+  constexpr double kSeconds = 0.5;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  Progress progress(true, 0, 10, kSeconds);
+  std::this_thread::sleep_for(std::chrono::duration<double>(kSeconds));
+  const Stopwatch since_line;
+  progress.line("epoch 1");
+  progress.step(1, [] { return std::string("loss"); });
+  const std::string said = testing::internal::GetCapturedStderr();
+  if (since_line.seconds() < kSeconds) {
+    EXPECT_EQ(said, "");
+  }
+  testing::internal::GetCapturedStdout();
 }
 
 TEST(Progress, LinesGoToStandardOutput) {
