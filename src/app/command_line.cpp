@@ -93,6 +93,11 @@ Option CommandLine::add_option(const std::string& name, std::vector<std::string>
   return Option(*app_->add_option(name, values, description));
 }
 
+Option CommandLine::add_option(const std::string& name, std::vector<double>& values,
+                               const std::string& description) {
+  return Option(*app_->add_option(name, values, description));
+}
+
 Option CommandLine::add_byte_sizes(const std::string& name, std::vector<std::uint64_t>& bytes,
                                    const std::string& description) {
   constexpr std::uint64_t kMost = std::uint64_t{4} << 30;

@@ -52,6 +52,8 @@ class CommandLine {
   Option add_option(const std::string& name, double& value, const std::string& description);
   Option add_option(const std::string& name, std::vector<std::string>& values,
                     const std::string& description);
+  Option add_option(const std::string& name, std::vector<double>& values,
+                    const std::string& description);
   /// Sizes from 4 bytes to 4 GiB: 4096, 64K, 16M, separated by commas.
   Option add_byte_sizes(const std::string& name, std::vector<std::uint64_t>& bytes,
                         const std::string& description);

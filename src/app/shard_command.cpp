@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,9 +37,9 @@ struct ShardOptions {
   std::string split = "train";
   std::string name;
   int shards = 1;
-  int shuffle = kInOrder;  // the seed
-  double hold_out = 0;
-  std::string hold_out_to;
+  int shuffle = kInOrder;                // the seed
+  std::vector<double> hold_out;          // shares of all samples
+  std::vector<std::string> hold_out_to;  // a folder for each
   bool force = false;
 
   static constexpr int kInOrder = -1;
@@ -205,6 +206,28 @@ bool is_same_folder(const std::string& a, const std::string& b) {
   return plain(a) == plain(b);
 }
 
+void check_held_out(const ShardOptions& options) {
+  if (options.hold_out.size() != options.hold_out_to.size())
+    throw InputError(
+        fmt::format("--hold-out is given {}, --hold-out-to {}, expected a folder for each share",
+                    count_text(std::ssize(options.hold_out), "time"),
+                    count_text(std::ssize(options.hold_out_to), "time")));
+  if (options.hold_out.empty()) return;
+  for (const double share : options.hold_out) check_share(share);
+  check_share(std::accumulate(options.hold_out.begin(), options.hold_out.end(), 0.0));
+  if (options.split != "train")
+    throw InputError("--hold-out takes a test set out of a training set, expected --split train");
+  std::vector<std::string> folders = {options.out};
+  for (const std::string& folder : options.hold_out_to) {
+    for (const std::string& other : folders)
+      if (is_same_folder(folder, other))
+        throw InputError(
+            fmt::format("--hold-out-to '{}' is the folder of {}, expected another", folder,
+                        &other == &folders.front() ? "--out" : "another --hold-out-to"));
+    folders.push_back(folder);
+  }
+}
+
 // Before anything is read. One rank has to hold all samples.
 void check_order_options(Communicator& comm, const ShardOptions& options) {
   const bool orders = options.shuffle != ShardOptions::kInOrder;
@@ -212,23 +235,26 @@ void check_order_options(Communicator& comm, const ShardOptions& options) {
     if (orders && comm.size() > 1)
       throw InputError(
           fmt::format("--shuffle needs all samples on one rank, found {} ranks", comm.size()));
-    if (options.hold_out_to.empty()) return;
-    check_share(options.hold_out);
-    if (options.split != "train")
-      throw InputError("--hold-out takes a test set out of a training set, expected --split train");
-    if (is_same_folder(options.hold_out_to, options.out))
-      throw InputError("--hold-out-to and --out are one folder, expected two");
+    check_held_out(options);
   });
 }
 
-NewShards hold_out(const ShardOptions& options, NewShards& train) {
-  const std::int64_t count = held_out_samples(options.hold_out, train.set.count);
-  NewShards test;
-  test.folder = options.hold_out_to;
-  test.set = split_off(train.set, count);
-  test.last = static_cast<int>(std::min<std::int64_t>(options.shards, count));
-  test.name = {train.name.name, "test", test.last};
-  return test;
+// The first share is the end of the shuffled samples, the next one what comes before.
+void hold_out(const ShardOptions& options, std::vector<NewShards>& sets) {
+  const std::int64_t whole = sets.front().set.count;
+  for (std::size_t i = 0; i < options.hold_out.size(); ++i) {
+    const std::int64_t count = held_out_samples(options.hold_out[i], whole);
+    NewShards& train = sets.front();
+    if (count >= train.set.count)
+      throw InputError(fmt::format("--hold-out: nothing of {} is left to train with",
+                                   count_text(whole, "sample")));
+    NewShards test;
+    test.folder = options.hold_out_to[i];
+    test.set = split_off(train.set, count);
+    test.last = static_cast<int>(std::min<std::int64_t>(options.shards, count));
+    test.name = {train.name.name, "test", test.last};
+    sets.push_back(std::move(test));
+  }
 }
 
 ExitCode make_shards(Communicator& comm, const ShardOptions& options) {
@@ -254,8 +280,7 @@ ExitCode make_shards(Communicator& comm, const ShardOptions& options) {
     shuffle_samples(read.set, static_cast<std::uint64_t>(options.shuffle));
   std::vector<NewShards> sets;
   sets.push_back(std::move(read));
-  if (!options.hold_out_to.empty())
-    agree(comm, [&] { sets.push_back(hold_out(options, sets.front())); });
+  agree(comm, [&] { hold_out(options, sets); });
   write_together(comm, sets, options.force ? Overwrite::yes : Overwrite::no);
   warn(options, sets.front().set);
   warn_of_rows_of_bytes(options, sets.front().set);
@@ -314,14 +339,17 @@ Command add_shard_command(CommandLine app) {
   Option hold_out =
       command
           .add_option("--hold-out", options->hold_out,
-                      "Leave this share of the shuffled samples out of the training set, as 0.1")
+                      "Leave this share of the shuffled samples out of the training set, as 0.1. "
+                      "May be repeated, with a folder each: a set for validation and one for tests")
           .type_name("SHARE")
+          .one_value_each()
           .needs(shuffle);
   const Option hold_out_to =
       command
           .add_option("--hold-out-to", options->hold_out_to,
-                      "Folder for the shards of those, which become a test set")
+                      "Folder for the shards of those, which become a set of the split test")
           .type_name("DIR")
+          .one_value_each()
           .not_empty()
           .needs(hold_out);
   hold_out.needs(hold_out_to);

@@ -230,7 +230,7 @@ std::vector<NamedTensor> match_weights(const std::string& file,
   std::vector<std::string> wanted;
   for (const NamedShape& tensor : network) wanted.push_back(tensor.name);
   check_parts(rules.only, wanted, rules.only_word, "the network");
-  check_parts(rules.skip, names, "--skip", "the file");
+  check_parts(rules.skip, names, rules.skip_word, "the file");
   Matcher matcher(found, names, wanted, rules);
   for (const NamedShape& tensor : network)
     if (rules.only.empty() || counts(tensor.name, rules.only)) matcher.take(tensor);

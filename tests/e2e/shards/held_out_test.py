@@ -82,6 +82,16 @@ class HeldOutTest(shard_files.ShardTest):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn(str(count), done.stdout)
 
+    def test_a_set_for_validation_and_one_for_tests(self):
+        whole = self.numbers(self.arrays(self.out, "--shuffle", 3))
+        valid = self.folder / "data" / "toy" / "valid"
+        train = self.arrays(self.out, "--shuffle", 3, "--hold-out", 0.1, "--hold-out-to", self.test, "--hold-out", 0.2,
+                            "--hold-out-to", valid, "--force")
+        np.testing.assert_array_equal(self.numbers(train), whole[:28])
+        np.testing.assert_array_equal(self.numbers(self.read(valid)), whole[28:36])
+        np.testing.assert_array_equal(self.numbers(self.read(self.test)), whole[36:])
+        self.assertIn(f"toy test: 8 samples of float32 [1, 2, 3], 4 classes, 1 shard in {valid}", self.said)
+
     def refused(self, message, *options):
         done = self.quern(*options)
         self.assertEqual((done.returncode, done.stdout), (2, ""), done)
@@ -98,7 +108,12 @@ class HeldOutTest(shard_files.ShardTest):
         self.refused("--hold-out-to", "--shuffle", 1, "--hold-out", "0.1")
         self.refused("--hold-out", "--shuffle", 1, *to)
         self.refused("--shuffle", "--hold-out", "0.1", *to)
-        self.refused("one folder", "--shuffle", 1, "--hold-out", "0.1", "--hold-out-to", f"{self.out}/../train/")
+        self.refused("folder of --out", "--shuffle", 1, "--hold-out", "0.1", "--hold-out-to", f"{self.out}/../train/")
+        twice = ("--shuffle", 1, "--hold-out", "0.1", *to, "--hold-out")
+        self.refused("--hold-out is given 2 times, --hold-out-to 1 time, expected", *twice, "0.1")
+        self.refused("folder of another --hold-out-to", *twice, "0.1", "--hold-out-to", f"{self.test}/")
+        self.refused("between 0 and 1", *twice, "0.9", "--hold-out-to", self.folder / "v")
+        self.refused("nothing of 40 samples is left", *twice, "0.899", "--hold-out-to", self.folder / "v")
         self.refused("--split train", "--shuffle", 1, "--hold-out", "0.1", *to, "--split", "test")
         self.refused("--shuffle", "--shuffle", -1)
 
