@@ -61,7 +61,9 @@ std::vector<RecipeDifference> accepted_differences(const RecipeOnRanks& ours,
   for (RecipeDifference& found :
        differences(ours.recipe, ours.global_batch, theirs.recipe, theirs.global_batch)) {
     refuse_other_state(found, context);
-    (is_among(found.key, context.changes) ? accepted : others).push_back(std::move(found));
+    const bool is_asked_for = is_among(found.key, context.changes);
+    if (!is_asked_for && context.is_untrained && found.may_be_asked_for) continue;
+    (is_asked_for ? accepted : others).push_back(std::move(found));
   }
   if (others.empty()) return accepted;
   const RecipeDifference& first = others.front();

@@ -19,6 +19,8 @@ struct MatchContext {
   std::string remedy;                       ///< what helps, "take another --run-dir"
   const std::vector<std::string>& changes;  ///< keys and tables of --change
   bool may_resume = true;                   ///< is there a checkpoint that --change can go on from?
+  /// Nobody has trained with the other recipe yet: what --change could ask for needs no asking.
+  bool is_untrained = false;
 };
 
 /// The differences that --change asks for; none where the recipes go together. InputError where

@@ -42,7 +42,10 @@ std::vector<RecipeChange> changes_from(const LoadedCheckpoint& start, const RunI
   std::vector<RecipeChange> changes;
   for (RecipeDifference& difference :
        accepted_differences({ours.recipe, ours.batches.full_batch}, {theirs, their_batch},
-                            {.where = where, .remedy = remedy, .changes = ours.changes})) {
+                            {.where = where,
+                            .remedy = remedy,
+                            .changes = ours.changes,
+                            .is_untrained = start.state().progress.step == 0})) {
     changes.push_back({start.state().progress.step, std::move(difference.key),
                        std::move(difference.theirs), std::move(difference.ours)});
   }

@@ -145,6 +145,24 @@ class ImportTest(training.TrainingTest):
             self.assert_same_run(name + "-resumed", "init")
             self.assertNotEqual(self.hash(name), self.hash("init"))
 
+    def test_nothing_is_trained_yet_so_the_optimizer_may_have_other_settings(self):
+        self.bring_in(self.write(weights()))
+        other = ("optimizer.lr=1e-4", "optimizer.schedule=cosine", "optimizer.eps=1e-6", "train.epochs=2")
+        self.train("conv", "init", *other, 'network.init={type="checkpoint", file="w.safetensors"}')
+        start = [*self.train_arguments("conv", "run", other), "--resume", "start.h5"]
+        for said in ("continuing from start.h5", "finished already"):  # the second is as good a command
+            done = self.quern(*start, ranks=2)
+            self.assertEqual((done.code, said in done.err), (0, True), done)
+        self.assert_same_run("run", "init")
+        shown = self.quern("checkpoint", "show", "run").out
+        self.assertNotIn("changed", shown)
+        # What weights depend on is compared as ever, and so are runs that have begun.
+        for setting, key in (("optimizer.type=sgd", "optimizer.type"), ("seed=4", "seed")):
+            done = self.quern(*self.train_arguments("conv", "new", (setting,)), "--resume", "start.h5")
+            self.assertEqual((done.code, f"different recipe: {key} is " in done.err), (2, True), done)
+        done = self.quern(*self.train_arguments("conv", "new", ("optimizer.lr=0.5",)), "--resume", "run")
+        self.assertEqual((done.code, "different recipe: optimizer.lr is " in done.err), (2, True), done)
+
     def test_numbers_of_a_normalisation_come_from_a_file_of_quern(self):
         dataset = ("--set", 'data.normalize="dataset"')
         self.train("conv", "run", "train.epochs=1", dataset[1])
