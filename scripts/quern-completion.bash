@@ -8,8 +8,8 @@ _quern_words() {
   case "$1" in
     "") echo "train evaluate predict watch metrics shard data checkpoint import plan bench info preflight --version --help" ;;
     "train") echo "--set --run-dir --resume --change --dry-run --check-recipe --ranks --help" ;;
-    "evaluate") echo "--data --split --memory --metrics --json --help" ;;
-    "predict") echo "--images --from --as-values --data --split --memory --batch --probabilities --timing --out --help" ;;
+    "evaluate") echo "--best --data --split --memory --metrics --json --help" ;;
+    "predict") echo "--best --images --from --as-values --data --split --memory --batch --probabilities --timing --out --help" ;;
     "watch") echo "--once --every --help" ;;
     "metrics") echo "--csv --out --tensorboard --help" ;;
     "shard") echo "--images --labels --targets --from --out --shards --shuffle --hold-out --hold-out-to --split --name --classes --class-names --as-values --sha256 --sha256-labels --force --help" ;;
@@ -17,11 +17,11 @@ _quern_words() {
     "data show") echo "--split --contact-sheet --json --help" ;;
     "checkpoint") echo "ls show verify hash diff export --help" ;;
     "checkpoint ls") echo "--help" ;;
-    "checkpoint show") echo "--json --recipe --help" ;;
+    "checkpoint show") echo "--best --json --recipe --help" ;;
     "checkpoint verify") echo "--help" ;;
-    "checkpoint hash") echo "--help" ;;
+    "checkpoint hash") echo "--best --help" ;;
     "checkpoint diff") echo "--help" ;;
-    "checkpoint export") echo "--out --model --force --help" ;;
+    "checkpoint export") echo "--best --out --model --force --help" ;;
     "import") echo "--recipe --set --out --rename --skip --force --help" ;;
     "plan") echo "--nodes --site --bench --ranks-per-node --batch-per-rank --cores --set --figures --json --help" ;;
     "bench") echo "kernels step allreduce io --help" ;;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/best_option.hpp"
 #include "app/checkpoint_report.hpp"
 #include "app/commands.hpp"
 #include "app/out_file.hpp"
@@ -39,6 +40,7 @@ struct Options {
   bool json = false;
   bool recipe = false;
   bool force = false;
+  bool best = false;
 };
 
 ExitCode list(const Options& options) {
@@ -52,7 +54,7 @@ ExitCode list(const Options& options) {
 }
 
 ExitCode show(const Options& options) {
-  const LoadedCheckpoint checkpoint = load_from(options.path);
+  const LoadedCheckpoint checkpoint = load_chosen(options.path, options.best);
   if (options.recipe) {
     log::print(checkpoint.state().origin.recipe);
   } else {
@@ -106,7 +108,7 @@ ExitCode verify(const Options& options) {
 }
 
 ExitCode hash(const Options& options) {
-  log::print(model_hash(load_from(options.path).state().model));
+  log::print(model_hash(load_chosen(options.path, options.best).state().model));
   return ExitCode::done;
 }
 
@@ -138,7 +140,7 @@ ExitCode export_model(const Options& options) {
   const bool is_onnx = is_onnx_file(out);
   if (!out.empty()) check_out_file(out, options.force);
   if (!model.empty()) check_out_file(model, options.force);
-  const LoadedCheckpoint checkpoint = load_from(options.path);
+  const LoadedCheckpoint checkpoint = load_chosen(options.path, options.best);
   const CheckpointState& state = checkpoint.state();
   std::optional<Recipe> recipe;
   if (is_onnx || !model.empty())
@@ -169,6 +171,7 @@ std::vector<Command> add_subcommands(CommandLine checkpoint, Options& options) {
 
   CommandLine shown = checkpoint.add_command("show", "Print attributes and tensor shapes");
   shown.add_option("FILE", options.path, kFileOrRun).required().type_name("");
+  add_best_option(shown, options.best);
   const Option json = shown.add_flag("--json", options.json, "Print JSON");
   shown.add_flag("--recipe", options.recipe, "Print only the recipe it was trained with")
       .excludes(json);
@@ -181,6 +184,7 @@ std::vector<Command> add_subcommands(CommandLine checkpoint, Options& options) {
 
   CommandLine hashed = checkpoint.add_command("hash", "Print the SHA-256 of the model");
   hashed.add_option("FILE", options.path, kFileOrRun).required().type_name("");
+  add_best_option(hashed, options.best);
 
   CommandLine compared = checkpoint.add_command(
       "diff", "Compare; exit status 0 if model, optimizer and progress are equal, else 1");
@@ -190,6 +194,7 @@ std::vector<Command> add_subcommands(CommandLine checkpoint, Options& options) {
   CommandLine exported = checkpoint.add_command(
       "export", "Write the model as safetensors or ONNX, or as a module of PyTorch");
   exported.add_option("FILE", options.path, kFileOrRun).required().type_name("");
+  add_best_option(exported, options.best);
   exported
       .add_option("--out", options.out,
                   "Its weights: ONNX where the name ends in .onnx, safetensors where it ends in "

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/best_option.hpp"
 #include "app/commands.hpp"
 #include "app/common_options.hpp"
 #include "app/memory_option.hpp"
@@ -34,6 +35,7 @@ struct EvaluateOptions {
   std::string memory;
   std::string metrics;
   bool json = false;
+  bool best = false;
 };
 
 /// What --metrics asks for.
@@ -100,10 +102,23 @@ void check_metrics(const MetricsChoice& choice, const Recipe& recipe) {
       "with loss.type = \"binary_cross_entropy\" and data.target = \"values\"");
 }
 
-ExitCode evaluate(Communicator& comm, const EvaluateOptions& options) {
+// Where --data does not say it, the test set of the training.
+void take_data_of_recipe(const Recipe& recipe, EvaluateOptions& options) {
+  if (!options.data.empty()) return;
+  if (recipe.data.test.empty())
+    throw InputError(
+        "evaluate without --data takes data.test of the recipe in the checkpoint, which names none "
+        "(expected --data DIR)");
+  options.data = recipe.data.test;
+  if (options.split.empty()) options.split = "test";
+  log::info("evaluating data.test of the recipe, '" + options.data + "'");
+}
+
+ExitCode evaluate(Communicator& comm, EvaluateOptions options) {
   const MetricsChoice choice = agree(comm, [&] { return parse_metrics(options.metrics); });
-  const SharedCheckpoint checkpoint = load_checkpoint(comm, options.checkpoint);
+  const SharedCheckpoint checkpoint = load_chosen(comm, options.checkpoint, options.best);
   Recipe recipe = checkpoint.recipe;
+  agree(comm, [&] { take_data_of_recipe(recipe, options); });
   recipe.data = agree(comm, [&] { return with_memory(recipe.data, options.memory); });
   ForwardModel forward(comm, recipe);
   Model& model = forward.model();
@@ -176,7 +191,12 @@ Command add_evaluate_command(CommandLine app) {
                   "Run folder (its newest good checkpoint) or checkpoint file")
       .required()
       .type_name("FILE|DIR");
-  command.add_option("--data", options->data, "Folder of HDF5 shards").required().type_name("DIR");
+  add_best_option(command, options->best);
+  command
+      .add_option("--data", options->data,
+                  "Folder of HDF5 shards (default: data.test of the recipe in the checkpoint)")
+      .not_empty()
+      .type_name("DIR");
   add_split_option(command, options->split);
   add_memory_option(command, options->memory);
   command

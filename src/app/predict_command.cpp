@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/best_option.hpp"
 #include "app/commands.hpp"
 #include "app/common_options.hpp"
 #include "app/memory_option.hpp"
@@ -45,6 +46,7 @@ struct PredictOptions {
   int batch = 256;
   bool probabilities = false;
   bool timing = false;
+  bool best = false;
 };
 
 Samples samples_of(const SampleSet& set, const SampleSetSource& source) {
@@ -131,7 +133,7 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
     refuse_input_as_output(options.out, inputs);
     check_prediction_ending(options.out);
   });
-  const SharedCheckpoint checkpoint = load_checkpoint(comm, options.checkpoint);
+  const SharedCheckpoint checkpoint = load_chosen(comm, options.checkpoint, options.best);
   const Recipe& recipe = checkpoint.recipe;
   ForwardModel forward(comm, recipe);
   Model& model = forward.model();
@@ -200,6 +202,7 @@ Command add_predict_command(CommandLine app) {
   command.add_option("checkpoint", options->checkpoint, "Checkpoint file or run folder")
       .required()
       .type_name("FILE|DIR");
+  add_best_option(command, options->best);
   command
       .add_option("--images", options->source.inputs,
                   "Samples [n, ...]: any file that quern shard reads, also a folder of pictures or "

@@ -53,6 +53,32 @@ class BestTest(training.TrainingTest):
         self.assertEqual(answer.code, 0, answer)
         self.assertIn(f"loss {min(self.evaluations('run')):.6f} ", answer.out)
 
+    def test_commands_take_it_where_they_are_asked_to(self):
+        self.train("mlp", "run", *SHAKY)
+        best, last = self.best_epoch("run"), max(checkpoint_steps(self.folder / "run"))
+        note = (f"quern: taking the newest checkpoint, 'run/checkpoints/ckpt-{last:010}.h5'; best.h5 is of epoch {best} "
+                "(--best takes it)\n")
+        rest = {"evaluate": ["--data", "test"], "predict": ["--data", "test"], "checkpoint hash": [],
+                "checkpoint show": [], "checkpoint export": ["--force", "--out", "w.safetensors"]}
+        for command, options in rest.items():
+            words = command.split()
+            newest = self.quern(*words, "run", *options)
+            self.assertEqual((newest.code, newest.err.count(note)), (0, 1), newest)
+            chosen = self.quern(*words, "run", "--best", *options)
+            self.assertEqual((chosen.code, "best" in chosen.err), (0, False), chosen)
+            named = self.quern(*words, self.best_file("run"), *options)
+            self.assertEqual(chosen.out.replace("run/checkpoints", "X"),
+                             named.out.replace(str(self.folder / "run/checkpoints"), "X"))
+            refused = self.quern(*words, self.best_file("run"), "--best", *options)
+            self.assertEqual(refused.code, 2, refused)
+            self.assertIn("is a file, expected a run folder", refused.err)
+        ranks = self.quern("evaluate", "run", "--best", "--data", "test", ranks=2)
+        self.assertIn(f"loss {min(self.evaluations('run')):.6f} ", ranks.out)
+        self.train("mlp", "plain", "train.epochs=1")
+        refused = self.quern("evaluate", "plain", "--best", "--data", "test", ranks=2)
+        self.assertEqual(set(refused.codes), {2}, refused)
+        self.assertIn("there is no best.h5 in 'plain/checkpoints' (a run keeps one with checkpoint.keep_best)", refused.err)
+
     def test_ranks_threads_and_stops_change_nothing(self):
         self.train("mlp", "run", *SHAKY)
         for ranks in (2, 3):

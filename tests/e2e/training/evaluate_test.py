@@ -105,6 +105,20 @@ class EvaluateTest(training.TrainingTest):
             self.assertIn("is no checkpoint", done.err)
             self.assertIn("quern import", done.err)
 
+    def test_without_data_the_test_set_of_the_training(self):
+        self.train("mlp", "run", "train.epochs=1")
+        named = self.quern("evaluate", "run", "--data", "test")
+        for ranks in (0, 2):
+            done = self.quern("evaluate", "run", ranks=ranks)
+            self.assertEqual((done.code, done.err.count("quern: evaluating data.test of the recipe, 'test'\n")), (0, 1), done)
+            if ranks == 0:
+                self.assertEqual(done.out, named.out)
+        self.train("mlp", "none", 'data={train = "train", global_batch = 49}', "train.epochs=1")
+        for ranks in (0, 2):
+            done = self.quern("evaluate", "none", ranks=ranks)
+            self.assertEqual((set(done.codes), len(done.errors())), ({2}, 1), done)
+            self.assertIn("which names none (expected --data DIR)", done.err)
+
     def test_files_of_torch_save_are_named(self):
         (self.folder / "w.pt").write_bytes(b"PK\x03\x04" + bytes(60))
         for command in (["evaluate", "w.pt", "--data", "test"], ["predict", "w.pt", "--data", "test"],
