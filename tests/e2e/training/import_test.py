@@ -167,11 +167,15 @@ class ImportTest(training.TrainingTest):
         dataset = ("--set", 'data.normalize="dataset"')
         self.train("conv", "run", "train.epochs=1", dataset[1])
         self.assertEqual(self.quern("checkpoint", "export", "run", "--out", "run.safetensors").code, 0)
-        expected = self.quern("evaluate", "run").out
+        def results(checkpoint):
+            done = self.quern("evaluate", checkpoint)
+            self.assertEqual(done.code, 0, done)
+            return done.out.split(": ", 1)[1]
+        expected = results("run")
         for file in "run", "run.safetensors":
             done = self.bring_in(file, *dataset, "--force")
             self.assertNotIn("warning", done.err)
-            self.assertEqual(self.quern("evaluate", "start.h5").out, expected)
+            self.assertEqual(results("start.h5"), expected)
         self.train("conv", "plain", "train.epochs=1")
         done = self.bring_in("plain", *dataset, "--force", expected=2)
         self.assertIn('data.normalize = "dataset" does not say by which numbers', done.err)
