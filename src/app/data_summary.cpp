@@ -22,14 +22,34 @@ std::string rest_text(std::size_t shown, std::size_t all, const char* what) {
                      : "";
 }
 
-std::string numbers_text(const std::vector<NumberStatistics>& list, const char* what) {
+/// So many that a deviation much smaller than the mean shows in it.
+int digits_of_mean(const NumberStatistics& one) {
+  constexpr int kUsual = 6;
+  constexpr int kMost = 15;
+  if (one.std == 0 || one.mean == 0) return kUsual;
+  const double magnitudes = std::log10(std::abs(one.mean) / one.std);
+  return std::clamp(static_cast<int>(std::ceil(magnitudes)) + 3, kUsual, kMost);
+}
+
+/// A number of float32, which prints 1700000128 with as few digits as 1700000100.
+std::string number_text(double number) {
+  constexpr double kMostWhole = 1e15;
+  if (number == std::floor(number) && std::abs(number) < kMostWhole)
+    return fmt::format("{:.0f}", number);
+  return fmt::format("{}", static_cast<float>(number));
+}
+
+std::string numbers_text(const std::vector<NumberStatistics>& list,
+                         const std::vector<std::string>& names, const char* what) {
   std::string text;
   const std::size_t shown = std::min(list.size(), kMaxLines);
   for (std::size_t i = 0; i < shown; ++i) {
     const NumberStatistics& one = list[i];
-    const std::string name = list.size() == 1 ? what : fmt::format("{} {}", what, i);
-    text += fmt::format("{:<14} {:g} to {:g}, mean {:.6g}, deviation {:.6g}\n", name, one.smallest,
-                        one.largest, one.mean, one.std);
+    const std::string head = list.size() == 1 ? what : fmt::format("{} {}", what, i);
+    const std::string name = i < names.size() ? "  " + printable(names[i]) : "";
+    text += fmt::format("{:<14} {} to {}, mean {:.{}g}, deviation {:.6g}{}\n", head,
+                        number_text(one.smallest), number_text(one.largest), one.mean,
+                        digits_of_mean(one), one.std, name);
   }
   return text + rest_text(shown, list.size(), what);
 }
@@ -139,11 +159,11 @@ std::string summary_report(const DataSummary& summary) {
   text += fmt::format("{:<14} {} in {}, {}\n", "samples", summary.samples,
                       count_text(summary.shards, "shard"), bytes_text(summary.bytes));
   text += fmt::format("{:<14} {}\n", "each", to_string(content));
-  text += numbers_text(summary.channels, summary.channels.size() == 1 ? content.input_name()
-                                         : content.shape.is_flat() && !content.has_pixels()
-                                             ? "feature"
-                                             : "channel");
-  text += numbers_text(summary.targets, "target");
+  text += numbers_text(summary.channels, content.feature_names,
+                       summary.channels.size() == 1                       ? content.input_name()
+                       : content.shape.is_flat() && !content.has_pixels() ? "feature"
+                                                                          : "channel");
+  text += numbers_text(summary.targets, {}, "target");
   text += classes_text(summary);
   text += fmt::format("{:<14} {}", "content hash", summary.content_hash);
   return text;
@@ -166,6 +186,7 @@ std::string summary_json(const DataSummary& summary) {
     json["targets"] = numbers_json(summary.targets);
   }
   if (content.has_labels()) json["class_counts"] = summary.class_counts;
+  if (!content.feature_names.empty()) json["feature_names"] = content.feature_names;
   if (!content.class_names.empty()) json["class_names"] = content.class_names;
   json["content_hash"] = summary.content_hash;
   // The set's name is that of its files, in any encoding.

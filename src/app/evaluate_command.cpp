@@ -18,6 +18,7 @@
 #include "inference/class_metrics.hpp"
 #include "inference/data_match.hpp"
 #include "inference/evaluator.hpp"
+#include "inference/feature_names.hpp"
 #include "inference/forward_model.hpp"
 #include "inference/output_metrics.hpp"
 #include "runtime/ranks.hpp"
@@ -129,6 +130,8 @@ ExitCode evaluate(Communicator& comm, EvaluateOptions options) {
   run_on_root(comm, [&] {
     compare_with_training(*checkpoint.state(), samples.class_names, samples.input_name(),
                           "'" + options.data + "'");
+    check_feature_names(checkpoint.state()->feature_names, samples.feature_names,
+                        "'" + options.data + "'");
   });
 
   Evaluator evaluator(forward.grid(), model, samples,

@@ -106,6 +106,7 @@ ExitCode import_weights(const ImportOptions& options) {
       version(),   /*data_sha256=*/"",          utc_timestamp()};
   for (const std::string& sentence : differing_normalizations(file, recipe)) log::warn(sentence);
   state.class_names = class_names_of_weights(file, recipe, network.output_shape().units());
+  state.feature_names = feature_names_of_weights(file, recipe);
   state.input = file.state().input;
   write_checkpoint_file(file_behind(options.out), state);
   log::info("wrote " + std::to_string(state.model.size()) + " tensors to '" + options.out +

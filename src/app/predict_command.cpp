@@ -12,16 +12,20 @@
 #include "app/commands.hpp"
 #include "app/common_options.hpp"
 #include "app/memory_option.hpp"
+#include "app/named_columns.hpp"
 #include "app/out_file.hpp"
 #include "app/prediction_file.hpp"
 #include "app/sample_set.hpp"
 #include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "base/unit_text.hpp"
 #include "comm/agree.hpp"
+#include "comm/exchange.hpp"
 #include "device/inventory.hpp"
 #include "inference/data_match.hpp"
+#include "inference/feature_names.hpp"
 #include "inference/forward_model.hpp"
 #include "inference/prediction.hpp"
 #include "io/folder_files.hpp"
@@ -59,6 +63,7 @@ Samples samples_of(const SampleSet& set, const SampleSetSource& source) {
   Samples samples;
   samples.count = set.count;
   samples.shape = set.content.shape;
+  samples.feature_names = set.content.feature_names;
   samples.images = copy_to_kernels<std::uint8_t>("quern::app::images", set.images);
   samples.values = copy_to_kernels<float>("quern::app::values", set.values);
   return samples;
@@ -78,9 +83,20 @@ std::string data_name(const PredictOptions& options) {
   return "'" + (options.data.empty() ? options.source.inputs.front() : options.data) + "'";
 }
 
+// Of tables, the columns that the network was trained on.
+SampleSetSource with_columns(SampleSetSource source, const std::vector<std::string>& features) {
+  for (std::string& path : source.inputs) {
+    const std::string chosen = path_with_columns({path, source.format}, features);
+    if (chosen != path)
+      log::info("the columns of '" + path + "' are taken by their names in the training data");
+    path = chosen;
+  }
+  return source;
+}
+
 Samples read_samples(const Recipe& recipe, const PredictOptions& options,
-                     std::vector<std::string>& files) {
-  SampleSetSource source = options.source;
+                     const std::vector<std::string>& features, std::vector<std::string>& files) {
+  SampleSetSource source = with_columns(options.source, features);
   source.in_colour = recipe.network.input.channels == 3;
   SampleSet set = read_sample_set(source);
   for (const std::string& warning : warnings_about(set, options.source)) log::warn(warning);
@@ -88,12 +104,12 @@ Samples read_samples(const Recipe& recipe, const PredictOptions& options,
   return samples_of(set, options.source);
 }
 
-// `files`: of each sample, where each is a picture.
+// `features`: their names in training. `files`: of each sample, where each is a picture.
 Samples load_samples(const ProcessGrid& grid, const Recipe& recipe, const PredictOptions& options,
-                     std::vector<std::string>& files) {
+                     const std::vector<std::string>& features, std::vector<std::string>& files) {
   const DataSpec data = agree(grid.world(), [&] { return data_of(recipe, options); });
   if (options.data.empty())
-    return agree(grid.world(), [&] { return read_samples(recipe, options, files); });
+    return agree(grid.world(), [&] { return read_samples(recipe, options, features, files); });
   const auto choose_batches = [&](std::int64_t num_samples) {
     return agree(grid.world(), [&] {
       return prediction_batches(options.batch, grid.data().size(), num_samples);
@@ -137,11 +153,14 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
   const Recipe& recipe = checkpoint.recipe;
   ForwardModel forward(comm, recipe);
   Model& model = forward.model();
+  const std::vector<std::string> features = split_lines(broadcast_string(
+      comm, checkpoint.state() ? join_lines(checkpoint.state()->feature_names) : ""));
   std::vector<std::string> files;
-  const Samples samples = load_samples(forward.grid(), recipe, options, files);
+  const Samples samples = load_samples(forward.grid(), recipe, options, features, files);
   const bool is_classifier = recipe.loss.type == LossType::cross_entropy;
   const bool has_labels = samples.has_labels();
   agree(comm, [&] {
+    check_feature_names(features, samples.feature_names, data_name(options));
     if (is_classifier && has_labels)
       model.check_samples(samples, data_name(options));
     else

@@ -42,12 +42,14 @@ Shape shape_of_part(Array& array, std::int64_t count) {
 
 void set_input(Array array, bool as_values, SampleSet& set) {
   set.content.shape = shape_of_part(array, set.count);
+  set.content.feature_names = std::move(array.column_names);
   if (array.type == NumberType::uint8 && !as_values) {
     set.content.input = StoredType::uint8;
     set.images = std::get<std::vector<std::uint8_t>>(std::move(array.values));
     return;
   }
   set.content.input = array.type == NumberType::float16 ? StoredType::float16 : StoredType::float32;
+  set.input_sums = original_sums(array);
   set.values = to_floats(std::move(array));
 }
 
@@ -96,6 +98,7 @@ void set_targets(Array array, SampleSet& set) {
   set.content.answer = Answer::targets;
   set.content.answer_type = StoredType::float32;
   set.content.target_shape = shape_of_part(array, set.count);
+  set.target_sums = original_sums(array);
   set.targets = to_floats(std::move(array));
 }
 
@@ -121,6 +124,14 @@ void check_alike(const SampleFile& more, const std::string& first_path, const Sa
     throw InputError(fmt::format("{} has {}, expected {} as '{}' has", more.array.name,
                                  size_text(more.array), size_text(all.array), first_path));
   }
+  const auto& names = all.array.column_names;
+  const auto other = std::ranges::mismatch(more.array.column_names, names);
+  if (!names.empty() && other.in1 != more.array.column_names.end() && other.in2 != names.end()) {
+    throw InputError(
+        fmt::format("{} has the column '{}' where '{}' has '{}', expected the same columns in the "
+                    "same order",
+                    more.array.name, printable(*other.in1), first_path, printable(*other.in2)));
+  }
   if (more.array.type != all.array.type || sample_shape(more.array) != sample_shape(all.array) ||
       more.class_names != all.class_names || more.classes != all.classes) {
     const auto text_of = [](const SampleFile& file) {
@@ -143,6 +154,7 @@ void append(SampleFile more, const std::string& first_path, SampleFile& all) {
         values.insert(values.end(), added.begin(), added.end());
       },
       all.array.values);
+  add(more.array.sums, all.array.sums);
   all.array.shape[0] += more.array.shape[0];
   all.labels.insert(all.labels.end(), more.labels.begin(), more.labels.end());
   all.pictures.insert(all.pictures.end(), more.pictures.begin(), more.pictures.end());

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/shard_content.hpp"
@@ -36,6 +37,11 @@ struct SampleSet {
   std::vector<std::string> pictures;  ///< the files of the range, where each is a picture
   std::string empty_class;            ///< the folder of a class without pictures, if any
   PictureLosses losses;               ///< of the range
+  /// As of ImageFolder, where the answers come from a file that has no names.
+  std::pair<std::string, std::string> out_of_order;
+  bool targets_are_bytes = false;  ///< of pictures, not divided by 255
+  ColumnSums input_sums;           ///< of the range, as of original_sums()
+  ColumnSums target_sums;
   Sha256Match input_sha256 = Sha256Match::not_asked;
   Sha256Match answer_sha256 = Sha256Match::not_asked;
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/lost_columns.hpp"
 #include "app/new_shards.hpp"
 #include "app/sample_order.hpp"
 #include "app/sample_set.hpp"
@@ -168,6 +169,12 @@ void warn_of_pixels_as_values(Communicator& comm, const ShardOptions& options,
       origins_of(options.source).inputs));
 }
 
+void warn_of_lost_columns(Communicator& comm, const ShardOptions& options, const SampleSet& set) {
+  const std::vector<std::string> sentences = lost_columns(comm, set, options.source);
+  if (comm.rank() != 0) return;
+  for (const std::string& sentence : sentences) log::warn(sentence);
+}
+
 void check_same_samples(Communicator& comm, const SampleSet& set) {
   const std::string mine = describe(set.content, set.count);
   const std::string first = broadcast_string(comm, mine);
@@ -285,6 +292,7 @@ ExitCode make_shards(Communicator& comm, const ShardOptions& options) {
   warn(options, sets.front().set);
   warn_of_rows_of_bytes(options, sets.front().set);
   warn_of_pixels_as_values(comm, options, sets.front().set);
+  warn_of_lost_columns(comm, options, sets.front().set);
   warn_of_empty_classes(comm, options, sets.front().set);
   if (comm.rank() == 0) report(options, sets);
   return ExitCode::done;

@@ -56,6 +56,8 @@ struct CheckpointState {
   RunOrigin origin;
   /// Of the classes of the training data, where they have names.
   std::vector<std::string> class_names = {};
+  /// Of the numbers of a sample, where they were columns with names.
+  std::vector<std::string> feature_names = {};
   /// Of what a sample of the training data consists: "images" of bytes, which the network reads
   /// divided by 255, or "values". "" where nobody has said.
   std::string input = {};

@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char* kGroup = "/train";
 constexpr const char* kNames = "class_names";
+constexpr const char* kFeatures = "feature_names";
 constexpr const char* kInput = "input";
 constexpr const char* kBestMonitor = "best_monitor";
 constexpr const char* kBestEpoch = "best_epoch";
@@ -137,6 +138,8 @@ void read_changes(const H5File& file, CheckpointState& state) {
 
 void write_optional_attributes(H5File& file, const CheckpointState& state) {
   if (!state.class_names.empty()) file.write_string(kGroup, kNames, join_lines(state.class_names));
+  if (!state.feature_names.empty())
+    file.write_string(kGroup, kFeatures, join_lines(state.feature_names));
   if (!state.input.empty()) file.write_string(kGroup, kInput, state.input);
   write_changes(file, state.changes);
   if (!state.started_from.empty()) file.write_string(kGroup, kStartedFrom, state.started_from);
@@ -146,6 +149,7 @@ void write_optional_attributes(H5File& file, const CheckpointState& state) {
 
 void read_optional_attributes(const H5File& file, CheckpointState& state) {
   state.class_names.clear();
+  state.feature_names.clear();
   state.input.clear();
   state.started_from.clear();
   state.best = {};
@@ -153,6 +157,8 @@ void read_optional_attributes(const H5File& file, CheckpointState& state) {
   // Earlier programs took names of shards as they were, in any encoding.
   if (file.has_attribute(kGroup, kNames))
     state.class_names = split_lines(as_utf8(file.read_string(kGroup, kNames)));
+  if (file.has_attribute(kGroup, kFeatures))
+    state.feature_names = split_lines(as_utf8(file.read_string(kGroup, kFeatures)));
   if (file.has_attribute(kGroup, kInput)) state.input = file.read_string(kGroup, kInput);
   if (file.has_attribute(kGroup, kStartedFrom))
     state.started_from = file.read_string(kGroup, kStartedFrom);

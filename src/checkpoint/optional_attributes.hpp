@@ -9,8 +9,9 @@
 
 namespace quern {
 
-/// CheckpointState::class_names, input, best, changes and started_from, where they say something.
-/// The seal covers them, train_sha256 does not: earlier programs read the file as well.
+/// CheckpointState::class_names, feature_names, input, best, changes and started_from, where they
+/// say something. The seal covers them, train_sha256 does not: earlier programs read the file as
+/// well.
 void write_optional_attributes(H5File& file, const CheckpointState& state);
 
 /// Overwrites these members of `state`; names in UTF-8. Error where the best evaluation or a change

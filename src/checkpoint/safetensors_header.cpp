@@ -89,6 +89,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
         texts_.recipe = std::move(text);
       else if (key_ == "class_names")
         texts_.class_names = std::move(text);
+      else if (key_ == "feature_names")
+        texts_.feature_names = std::move(text);
       else if (key_ == "input")
         texts_.input = std::move(text);
       return true;

@@ -22,6 +22,7 @@ struct SafetensorsEntry {
 struct SafetensorsTexts {
   std::string recipe;
   std::string class_names;
+  std::string feature_names;
   std::string input;
 };
 

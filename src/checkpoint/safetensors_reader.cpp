@@ -121,6 +121,7 @@ LoadedCheckpoint read(const fs::path& path) {
   // Without a recipe it is no file of Quern, and the texts may be in any form.
   if (!texts.recipe.empty()) {
     state.class_names = split_lines(texts.class_names);
+    state.feature_names = split_lines(texts.feature_names);
     state.input = std::move(texts.input);
   }
   state.origin.recipe = std::move(texts.recipe);

@@ -89,6 +89,8 @@ std::vector<std::pair<std::string, std::string>> exported_texts(const Checkpoint
   std::vector<std::pair<std::string, std::string>> texts;
   for (const TrainAttribute& attribute : train_attributes(state))
     texts.emplace_back(attribute.name, value_text(attribute.value));
+  if (!state.feature_names.empty())
+    texts.emplace_back("feature_names", join_lines(state.feature_names));
   if (!state.class_names.empty()) texts.emplace_back("class_names", join_lines(state.class_names));
   if (!state.input.empty()) texts.emplace_back("input", state.input);
   return texts;

@@ -36,7 +36,7 @@ bool same_value(const AttributeValue& a, const AttributeValue& b);
 std::string value_text(const AttributeValue& value);
 
 /// What exported files tell about their weights: name and text of every attribute, and of
-/// class_names (a line for each) and input where they say something.
+/// feature_names and class_names (a line for each) and input where they say something.
 std::vector<std::pair<std::string, std::string>> exported_texts(const CheckpointState& state);
 
 /// SHA-256 over all attributes; docs/formats.md defines the bytes.

@@ -56,7 +56,8 @@ void for_each_dataset(const CheckpointState& state, const Visitor& visit) {
 /// What the file needs on disk, generously.
 std::uintmax_t estimated_bytes(const CheckpointState& state) {
   std::uintmax_t bytes = 64 * 1024 + state.origin.recipe.size();
-  for (const std::string& name : state.class_names) bytes += name.size() + 1;
+  for (const auto& names : {state.class_names, state.feature_names})
+    for (const std::string& name : names) bytes += name.size() + 1;
   for_each_dataset(state, [&](const std::string&, const NamedTensor& tensor) {
     bytes += tensor.values.size_bytes() + 2048;
   });

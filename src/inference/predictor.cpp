@@ -38,6 +38,7 @@ class Predictor::Parts {
   const Recipe& recipe() const { return recipe_; }
   const Network& network() { return forward_.model().whole(); }
   const std::vector<std::string>& class_names() const { return class_names_; }
+  const std::vector<std::string>& feature_names() const { return feature_names_; }
 
  private:
   Parts(Communicator& comm, const SharedCheckpoint& checkpoint, int batch);
@@ -50,6 +51,7 @@ class Predictor::Parts {
   int batch_;
   ForwardModel forward_;
   std::vector<std::string> class_names_;
+  std::vector<std::string> feature_names_;
   std::string trained_on_;  // rank 0's; "" once a warning was given
 };
 
@@ -63,6 +65,8 @@ Predictor::Parts::Parts(Communicator& comm, const SharedCheckpoint& checkpoint, 
   const CheckpointState* state = checkpoint.state();
   forward_.load(predictor_rows(forward_.model(), batch_), Samples{}, state);
   class_names_ = broadcast_strings(comm, state ? state->class_names : std::vector<std::string>{});
+  feature_names_ =
+      broadcast_strings(comm, state ? state->feature_names : std::vector<std::string>{});
   if (state) trained_on_ = state->input;
 }
 
@@ -139,6 +143,10 @@ const Shape& Predictor::output_shape() const {
 }
 const std::vector<std::string>& Predictor::class_names() const {
   return parts_->class_names();
+}
+
+const std::vector<std::string>& Predictor::feature_names() const {
+  return parts_->feature_names();
 }
 
 Evaluation evaluate_checkpoint(Communicator& comm, const std::filesystem::path& path,

@@ -52,6 +52,8 @@ class Predictor {
   const Shape& output_shape() const;
   /// Of the outputs of a classifier, where the training data named them; else empty.
   const std::vector<std::string>& class_names() const;
+  /// Of the inputs, where they were columns with names; else empty.
+  const std::vector<std::string>& feature_names() const;
 
  private:
   class Parts;

@@ -77,4 +77,19 @@ std::vector<std::string> class_names_of_weights(const LoadedCheckpoint& weights,
   return trained;
 }
 
+std::vector<std::string> feature_names_of_weights(const LoadedCheckpoint& weights,
+                                                  const Recipe& recipe) {
+  const std::vector<std::string>& trained = weights.state().feature_names;
+  const DataSpec& data = recipe.data;
+  if (!trained.empty() || data.source != DataSource::shards || !is_there(data.train))
+    return trained;
+  try {
+    return ShardSet::open(data.train, "train").content().feature_names;
+  } catch (const SystemFailure&) {
+    throw;  // the next start may read them
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 }  // namespace quern

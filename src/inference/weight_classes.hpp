@@ -17,4 +17,8 @@ namespace quern {
 std::vector<std::string> class_names_of_weights(const LoadedCheckpoint& weights,
                                                 const Recipe& recipe, int outputs);
 
+/// The same of features, which nothing warns of.
+std::vector<std::string> feature_names_of_weights(const LoadedCheckpoint& weights,
+                                                  const Recipe& recipe);
+
 }  // namespace quern

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <system_error>
@@ -35,7 +36,7 @@ class Reader {
     read_shape();
   }
 
-  H5Numbers read(const ChooseEntries& choose) {
+  H5Numbers read(const ChooseEntries& choose, const SeeOriginals& see) {
     if (choose) keep(choose(shape_[0]));
     H5Numbers numbers;
     numbers.shape = shape_;
@@ -49,7 +50,8 @@ class Reader {
     if (kind == H5T_ENUM && width != 1) fail("holds an enumeration, expected numbers");
     if (kind == H5T_FLOAT) {
       numbers.is_float16 = width == 2;
-      numbers.values = read_as<float>(H5T_NATIVE_FLOAT);
+      numbers.values =
+          see && width == sizeof(double) ? read_doubles(see) : read_as<float>(H5T_NATIVE_FLOAT);
     } else if (kind == H5T_ENUM) {
       // An enumeration is converted to itself alone. Its numbers are no bytes of a picture.
       const std::vector<std::uint8_t> bytes = read_as<std::uint8_t>(type_.get());
@@ -116,10 +118,50 @@ class Reader {
   template <class T>
   std::vector<T> read_as(hid_t memory_type) const {
     std::vector<T> values(static_cast<std::size_t>(count_));
-    if (values.empty()) return values;
+    if (!values.empty()) read_entries<T>(memory_type, first_, shape_[0], values);
+    return values;
+  }
+
+  // A piece after the other, so that all numbers are never there as float64.
+  std::vector<float> read_doubles(const SeeOriginals& see) const {
+    std::vector<float> values;
+    values.reserve(static_cast<std::size_t>(count_));
+    if (count_ == 0) return values;
+    const std::uint64_t units = count_ / static_cast<std::uint64_t>(shape_[0]);
+    const std::int64_t most = entries_of_piece(units);
+    std::vector<double> piece;
+    for (std::int64_t done = 0; done < shape_[0]; done += most) {
+      const std::int64_t entries = std::min(most, shape_[0] - done);
+      piece.resize(static_cast<std::size_t>(entries) * units);
+      read_entries<double>(H5T_NATIVE_DOUBLE, first_ + done, entries, piece);
+      see(piece, static_cast<std::size_t>(units));
+      for (const double number : piece) values.push_back(static_cast<float>(number));
+    }
+    return values;
+  }
+
+  /// Some MiB, and whole chunks: HDF5 unpacks one that is cut again for each piece.
+  std::int64_t entries_of_piece(std::uint64_t units) const {
+    constexpr std::uint64_t kPieceNumbers = std::uint64_t{1} << 20;
+    const auto wanted =
+        static_cast<std::int64_t>(std::max<std::uint64_t>(1, kPieceNumbers / units));
+    const H5Handle properties(H5Dget_create_plist(dataset_.get()), H5Pclose);
+    std::vector<hsize_t> chunk(shape_.size());
+    if (!properties.valid() || H5Pget_layout(properties.get()) != H5D_CHUNKED ||
+        H5Pget_chunk(properties.get(), static_cast<int>(chunk.size()), chunk.data()) < 0)
+      return wanted;
+    const auto of_chunk = static_cast<std::int64_t>(chunk[0]);
+    return of_chunk * std::max<std::int64_t>(1, wanted / of_chunk);
+  }
+
+  /// Into `values`, of just that size.
+  template <class T>
+  void read_entries(hid_t memory_type, std::int64_t first, std::int64_t entries,
+                    std::vector<T>& values) const {
     std::vector<hsize_t> begin(shape_.size(), 0);
-    begin[0] = static_cast<hsize_t>(first_);
-    const std::vector<hsize_t> extents(shape_.begin(), shape_.end());
+    begin[0] = static_cast<hsize_t>(first);
+    std::vector<hsize_t> extents(shape_.begin(), shape_.end());
+    extents[0] = static_cast<hsize_t>(entries);
     const H5Handle file_space(H5Dget_space(dataset_.get()), H5Sclose);
     const H5Handle memory_space(
         H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr), H5Sclose);
@@ -130,7 +172,6 @@ class Reader {
                 values.data()) < 0) {
       fail("cannot be read: " + h5_reason());
     }
-    return values;
   }
 
   const std::filesystem::path& path_;
@@ -156,14 +197,14 @@ void list_below(const H5File& file, const std::string& group, int& visits,
 }  // namespace
 
 H5Numbers read_h5_numbers(const std::filesystem::path& path, const std::string& object,
-                          const ChooseEntries& choose) {
+                          const ChooseEntries& choose, const SeeOriginals& see) {
   const H5File file = H5File::open_read(path);
   if (!file.has_dataset(object)) {
     throw InputError(
         fmt::format("'{}' has no dataset '{}', expected one of {}", path.string(), object,
                     printable(fmt::format("{}", fmt::join(list_h5_datasets(path), ", ")))));
   }
-  return Reader(path, object, file.id()).read(choose);
+  return Reader(path, object, file.id()).read(choose, see);
 }
 
 std::vector<std::string> list_h5_datasets(const std::filesystem::path& path) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -22,12 +23,16 @@ struct H5Numbers {
 /// Consecutive entries of the first axis, the first and how many; asked for with their number.
 using ChooseEntries = std::function<std::pair<std::int64_t, std::int64_t>(std::int64_t total)>;
 
+/// Is shown float64 numbers before they are rounded, in order: whole entries of the first axis,
+/// each of `units` numbers.
+using SeeOriginals = std::function<void(std::span<const double> numbers, std::size_t units)>;
+
 /// Reads the dataset at `object` ("/group/x"), also one that is stored in chunks or packed by
 /// HDF5's own filters. InputError when there is none, it holds no integers or floats of at most 64
 /// bits, is a single number or empty, claims more than a file of its size can hold, or lies in
-/// another file. `choose`: of which entries; empty: of all.
+/// another file. `choose`: of which entries; empty: of all. `see` may be empty.
 H5Numbers read_h5_numbers(const std::filesystem::path& path, const std::string& object,
-                          const ChooseEntries& choose = {});
+                          const ChooseEntries& choose = {}, const SeeOriginals& see = {});
 
 /// The paths of all datasets in the file, at most 50 of them, sorted.
 std::vector<std::string> list_h5_datasets(const std::filesystem::path& path);

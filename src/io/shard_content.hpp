@@ -38,6 +38,9 @@ struct ShardContent {
   /// Of the classes, where they have names, in UTF-8; else empty. They name no data: the content
   /// hash leaves them out.
   std::vector<std::string> class_names = {};
+  /// Of the numbers of a sample, where they were columns with names, in UTF-8; else empty. The
+  /// content hash leaves them out, too.
+  std::vector<std::string> feature_names = {};
 
   bool has_pixels() const { return input == StoredType::uint8; }
   bool has_labels() const { return answer == Answer::labels; }

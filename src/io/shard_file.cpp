@@ -112,6 +112,8 @@ void write_shard_file(const std::filesystem::path& path, const ShardSetName& set
   if (!content.class_names.empty()) {
     file.write_string("/", "class_names", join_lines(content.class_names));
   }
+  if (!content.feature_names.empty())
+    file.write_string("/", "feature_names", join_lines(content.feature_names));
   const auto write_sha256 = [&](const char* array, const std::string& value) {
     file.write_string("/", fmt::format("sha256_{}", array), value);
   };

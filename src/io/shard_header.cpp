@@ -141,6 +141,17 @@ void read_labels(const H5File& file, ShardHeader& header, const Dataset& labels,
                    header.content.class_names.size(), header.content.classes));
 }
 
+void read_feature_names(const H5File& file, ShardHeader& header) {
+  if (!file.has_attribute("/", "feature_names")) return;
+  ShardContent& content = header.content;
+  content.feature_names = split_lines(as_utf8(file.read_string("/", "feature_names")));
+  if (std::ssize(content.feature_names) == content.shape.units()) return;
+  fail(file,
+       fmt::format("attribute 'feature_names' has {} lines, expected one for each of {} numbers of "
+                   "a sample",
+                   content.feature_names.size(), content.shape.units()));
+}
+
 void read_answer(const H5File& file, ShardHeader& header, std::int64_t version) {
   ShardContent& content = header.content;
   const bool has_targets = version > 1 && file.has_dataset("/targets");
@@ -201,6 +212,7 @@ ShardHeader read_shard_header(const ShardFile& shard) {
   header.total = read_number(file, "total", 1, std::numeric_limits<std::int64_t>::max());
   header.shard.first_index = read_number(file, "first_index", 0, header.total - 1);
   read_input(file, header, version);
+  read_feature_names(file, header);
   read_answer(file, header, version);
   read_blocks(file, header);
   return header;

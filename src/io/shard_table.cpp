@@ -42,9 +42,10 @@ std::string ShardTable::content_text() const {
 
 // A name may hold anything, so its length comes first.
 std::string ShardTable::text() const {
-  const std::string names = join_lines(content.class_names);
-  std::string text = fmt::format("{} {} {} {}\n{} {}\n", split, shards.size(), name.size(), name,
-                                 names.size(), names) +
+  const std::string classes = join_lines(content.class_names);
+  const std::string features = join_lines(content.feature_names);
+  std::string text = fmt::format("{} {} {} {}\n{} {}\n{} {}\n", split, shards.size(), name.size(),
+                                 name, classes.size(), classes, features.size(), features) +
                      content_text();
   for (const Shard& shard : shards) {
     text += fmt::format("{} {} {} {} {}", shard.input_offset, shard.answer_offset,
@@ -104,8 +105,10 @@ ShardTable ShardTable::parse(const std::filesystem::path& folder, const std::str
   from >> file.split >> file.count;
   file.name = read_part(from, text.size());
   std::vector<std::string> class_names = split_lines(read_part(from, text.size()));
+  std::vector<std::string> feature_names = split_lines(read_part(from, text.size()));
   table.content = read_content(from);
   table.content.class_names = std::move(class_names);
+  table.content.feature_names = std::move(feature_names);
   for (; file.index < file.count && from; ++file.index) {
     Shard shard;
     shard.path = folder / to_string(file);

@@ -59,6 +59,16 @@ std::vector<float> to_floats(Array&& array) {
       array.values);
 }
 
+ColumnSums original_sums(const Array& array) {
+  const auto* integers = std::get_if<std::vector<std::int64_t>>(&array.values);
+  if (!integers) return array.sums;
+  ColumnSums sums = sums_for(array.shape);
+  for (std::size_t i = 0; i < integers->size() && !sums.empty();)
+    for (std::size_t column = 0; column < sums.size(); ++column, ++i)
+      sums[column].add(static_cast<double>((*integers)[i]));
+  return sums;
+}
+
 std::vector<std::int32_t> to_labels(const Array& array, std::int64_t first) {
   const bool is_column = array.shape.size() == 2 && array.shape[1] == 1;
   if (array.is_float() || (array.shape.size() != 1 && !is_column)) {

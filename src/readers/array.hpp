@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "readers/column_sums.hpp"
+
 namespace quern {
 
 /// What an array's numbers were in the file.
@@ -24,6 +26,11 @@ struct Array {
   NumberType type = NumberType::uint8;
   /// Row-major: uint8 as bytes, integers as int64, floats as float (those of float64 rounded).
   std::variant<std::vector<std::uint8_t>, std::vector<std::int64_t>, std::vector<float>> values;
+  /// Of floats that were float64, of a table as they are written; else empty.
+  ColumnSums sums = {};
+  /// Of a table with a line of names, those of the columns that are held; else empty. One without a
+  /// name is called "column 3".
+  std::vector<std::string> column_names = {};
 
   std::int64_t count() const { return shape.empty() ? 0 : shape[0]; }
   bool is_float() const { return values.index() == 2; }
@@ -48,6 +55,10 @@ std::string description(const Array& array);
 
 /// As floats; integers are converted. Takes the array's memory.
 std::vector<float> to_floats(Array&& array);
+
+/// Of the numbers of each sample before they become float32. Empty where they lose nothing, or are
+/// too many to be columns.
+ColumnSums original_sums(const Array& array);
 
 /// As labels: whole numbers from 0 on, of shape [n] or [n, 1]. InputError. `first`: the number of
 /// the first sample.

@@ -214,7 +214,15 @@ class TableReader {
 
   std::size_t columns() const { return chosen_.size(); }
 
+  std::vector<std::string> names() const {
+    std::vector<std::string> chosen;
+    if (!has_names_) return chosen;
+    for (const std::size_t column : chosen_) chosen.push_back(column_name(names_, column));
+    return chosen;
+  }
+
   std::vector<T> values;
+  ColumnSums sums;  ///< of all numbers as they are written; none of integers
 
  private:
   LineFields read_first(const std::string& columns) {
@@ -222,7 +230,9 @@ class TableReader {
     separator_ = first.separator;
     count_ = first.fields.texts.size();
     has_names_ = first.has_names;
-    chosen_ = ColumnChoice(stream_, first.names(), count_).parse(columns);
+    names_ = first.names();
+    chosen_ = ColumnChoice(stream_, names_, count_).parse(columns);
+    if constexpr (std::is_floating_point_v<T>) sums.resize(chosen_.size());
     return std::move(first.fields);
   }
 
@@ -236,7 +246,8 @@ class TableReader {
   }
 
   void take(const LineFields& fields) {
-    for (const std::size_t column : chosen_) {
+    for (std::size_t i = 0; i < chosen_.size(); ++i) {
+      const std::size_t column = chosen_[i];
       const std::optional<T> value = number_of<T>(fields.texts[column]);
       if (!value) {
         const bool is_numeric = is_number(fields.texts[column]);
@@ -249,6 +260,8 @@ class TableReader {
                                  is_class_name ? kNumberClasses : ""));
       }
       values.push_back(*value);
+      if constexpr (std::is_floating_point_v<T>)
+        sums[i].add(number_of<double>(fields.texts[column]).value_or(*value));
     }
   }
 
@@ -272,6 +285,7 @@ class TableReader {
   char separator_ = ',';
   std::size_t count_ = 0;  // fields of a line
   bool has_names_ = false;
+  std::vector<std::string> names_;  // of all columns
   std::vector<std::size_t> chosen_;
 };
 
@@ -290,6 +304,8 @@ Array read_as(NumberType type, const ByteStream& stream, const std::string& colu
   array.type = type;
   array.shape = {std::ssize(reader.values) / width, width};
   array.values = std::move(reader.values);
+  array.sums = std::move(reader.sums);
+  array.column_names = reader.names();
   return array;
 }
 
@@ -300,6 +316,10 @@ Array read_table(const ByteStream& stream, const std::string& columns, bool are_
 }
 
 }  // namespace
+
+std::string column_name(const std::vector<std::string>& names, std::size_t column) {
+  return names[column].empty() ? fmt::format("column {}", column + 1) : as_utf8(names[column]);
+}
 
 TableColumns find_columns(const ByteStream& stream, const std::string& columns) {
   TextLines lines(stream);

@@ -26,6 +26,9 @@ struct TableColumns {
   std::vector<std::size_t> chosen;  ///< from 0
 };
 
+/// What a column is called, in UTF-8: by its number from 1 ("column 3") where it has no name.
+std::string column_name(const std::vector<std::string>& names, std::size_t column);
+
 /// `columns` as above. Reads the first line alone; InputError as above.
 TableColumns find_columns(const ByteStream& stream, const std::string& columns);
 

@@ -131,8 +131,27 @@ std::vector<std::int64_t> read_integers(const ByteStream& stream, std::uint64_t 
   return values;
 }
 
+/// Numbers of which `run` of a column follow one another: all of them in Fortran's order.
+std::vector<float> read_doubles(const ByteStream& stream, std::uint64_t count, bool is_swapped,
+                                std::uint64_t run, ColumnSums& sums) {
+  std::size_t column = 0;
+  std::uint64_t in_run = 0;
+  return read_numbers<float>(stream, count, sizeof(double), [&](const std::uint8_t* bytes) {
+    const auto value = load<double>(bytes, is_swapped);
+    if (!sums.empty()) {
+      sums[column].add(value);
+      if (++in_run == run) {
+        in_run = 0;
+        column = (column + 1) % sums.size();
+      }
+    }
+    return static_cast<float>(value);
+  });
+}
+
+/// `run`: as above.
 void read_values(const ByteStream& stream, std::uint64_t count, const NumberFormat& format,
-                 Array& array) {
+                 std::uint64_t run, Array& array) {
   const bool is_swapped = format.is_swapped;
   array.type = NumberType::integer;
   if (format.kind == 'u' && format.width == 1) {
@@ -141,7 +160,8 @@ void read_values(const ByteStream& stream, std::uint64_t count, const NumberForm
   } else if (format.kind == 'f') {
     array.type = format.width == 2 ? NumberType::float16 : NumberType::floating;
     if (format.width == 8) {
-      array.values = read_as<double, float>(stream, count, is_swapped);
+      array.sums = sums_for(array.shape);
+      array.values = read_doubles(stream, count, is_swapped, run, array.sums);
     } else if (format.width == 4) {
       array.values = read_as<float, float>(stream, count, is_swapped);
     } else {
@@ -223,13 +243,16 @@ Array read_npy(const ByteStream& stream, const ChooseRange& choose) {
   const std::uint64_t numbers = count / total;
   const std::uint64_t own = numbers * static_cast<std::uint64_t>(range.count);
   if (header.is_fortran_order && header.shape.size() > 1) {
-    read_values(part_of_columns(stream, total, range, format.width), own, format, array);
+    const auto run = static_cast<std::uint64_t>(range.count);
+    read_values(part_of_columns(stream, total, range, format.width), own, format, run, array);
     if (own == 0) stream.skip_all(count * format.width, "values");
     std::visit([&](auto& values) { values = to_c_order(values, array.shape); }, array.values);
+    if (!array.sums.empty())
+      array.sums = to_c_order(array.sums, {array.shape.begin() + 1, array.shape.end()});
   } else {
     const auto first = static_cast<std::uint64_t>(range.first);
     stream.skip_all(first * numbers * format.width, "values");
-    read_values(stream, own, format, array);
+    read_values(stream, own, format, 1, array);
     stream.skip_all((count - first * numbers - own) * format.width, "values");
   }
   stream.expect_end();

@@ -192,10 +192,14 @@ SampleFile read_hdf5_file(const Location& place, const std::string& sha256,
   }
   SampleFile file;
   file.sha256 = match_sha256(place.path, sha256);
-  H5Numbers numbers = read_h5_numbers(place.path, place.part, [&](std::int64_t total) {
+  const auto choose_entries = [&](std::int64_t total) {
     const SampleRange range = chosen(choose, total);
     return std::pair(range.first, range.count);
-  });
+  };
+  H5Numbers numbers = read_h5_numbers(place.path, place.part, choose_entries,
+                                      [&](std::span<const double> rows, std::size_t columns) {
+                                        add(rows, columns, file.array.sums);
+                                      });
   file.array.name = fmt::format("'{}:{}'", place.path.string(), place.part);
   file.array.shape = std::move(numbers.shape);
   constexpr NumberType kTypes[] = {NumberType::uint8, NumberType::integer, NumberType::floating};

@@ -92,6 +92,7 @@ Samples allocate(Communicator& comm, const std::string& name, std::int64_t count
   samples.shape = content.shape;
   samples.classes = content.classes;
   samples.class_names = content.class_names;
+  samples.feature_names = content.feature_names;
   Divider divider;
   memory = divide_all(divider, content, count, samples.storage->bytes());
   return samples;

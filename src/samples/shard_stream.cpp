@@ -122,6 +122,7 @@ Samples stream_shards(const ProcessGrid& grid, const ShardSet& shards, const Str
   samples.shape = shards.shape();
   samples.classes = shards.classes();
   samples.class_names = shards.content().class_names;
+  samples.feature_names = shards.content().feature_names;
   samples.data_hash = shards.content_hash();
   samples.images = streamed->memory.images;
   samples.values = streamed->memory.values;

@@ -19,10 +19,11 @@ class SampleStream;
 /// buffers of the stream instead of `count` samples.
 struct Samples {
   std::int64_t count = 0;
-  Shape shape;                           ///< of one sample
-  int classes = 0;                       ///< 0 without labels
-  std::vector<std::string> class_names;  ///< where the classes have names
-  std::string data_hash;                 ///< names the content; equal on all ranks
+  Shape shape;                             ///< of one sample
+  int classes = 0;                         ///< 0 without labels
+  std::vector<std::string> class_names;    ///< where the classes have names
+  std::vector<std::string> feature_names;  ///< where the numbers of a sample have names
+  std::string data_hash;                   ///< names the content; equal on all ranks
 
   View<const std::uint8_t> images;  ///< [count, units], pixels
   View<const std::int32_t> labels;  ///< [count]

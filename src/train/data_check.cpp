@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "comm/agree.hpp"
 #include "inference/class_names.hpp"
+#include "inference/feature_names.hpp"
 #include "network/network.hpp"
 #include "samples/sample_sums.hpp"
 #include "strategy/batch_rule.hpp"
@@ -58,6 +59,8 @@ void check_data(const Recipe& given, int num_ranks, const ShardSet& train, const
     check_fits(network, recipe.data.target, traits_of(test->content()),
                test_data_name(recipe.data));
     check_class_names(train.content().class_names, test->content().class_names, "the test data");
+    check_feature_names(train.content().feature_names, test->content().feature_names,
+                        "the test data");
   }
   const BatchRule batches = checked_batches(recipe, num_ranks, train.count());
   for (const int batch : {batches.full_batch, batches.last_batch})

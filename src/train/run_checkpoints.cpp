@@ -193,6 +193,7 @@ void RunCheckpoints::write_file(Snapshot& snapshot, const TrainingProgress& at,
                            git_commit(),     version(),
                            train_.data_hash, utc_timestamp()};
   snapshot.state.class_names = train_.class_names;
+  snapshot.state.feature_names = train_.feature_names;
   snapshot.state.input = train_.input_name();
   // A checkpoint that outlives its machine must not be ahead of the lines about its steps.
   report_->sync_files();

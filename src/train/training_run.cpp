@@ -17,6 +17,7 @@
 #include "config/recipe_change.hpp"
 #include "inference/class_names.hpp"
 #include "inference/data_match.hpp"
+#include "inference/feature_names.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/rank_watch.hpp"
 #include "runtime/ranks.hpp"
@@ -244,7 +245,10 @@ void TrainingRun::Parts::check() const {
         "train.patience, checkpoint.keep_best and a schedule of type \"plateau\" need evaluations, "
         "and the program brings no test samples (expected RunOptions::test, or none of these "
         "keys)");
-  if (test_) check_class_names(samples_.class_names, test_->class_names, "the test data");
+  if (test_) {
+    check_class_names(samples_.class_names, test_->class_names, "the test data");
+    check_feature_names(samples_.feature_names, test_->feature_names, "the test data");
+  }
   check_batches(batches_, grid_.data().size());
   check_program(recipe_, comm_.size());
   check_augmentation(recipe_, model_.whole().output_shape());

@@ -49,6 +49,61 @@ class QuernDataTest(shard_files.ShardTest):
         self.assertEqual(self.shown(), own)
         self.assertEqual(len(self.written()), 3)
 
+    def test_what_pytorch_users_give(self):
+        class Tensor:
+            """As of PyTorch: NumPy takes it, and is not asked for its largest value in other ways."""
+
+            def __init__(self, array):
+                self.array = array
+                self.shape = array.shape
+
+            def __array__(self, dtype=None, copy=None):
+                return self.array if dtype is None else self.array.astype(dtype)
+
+            def __len__(self):
+                return len(self.array)
+
+            def max(self, axis=None, out=None):
+                raise TypeError("max() received an invalid combination of arguments")
+
+        quern_data.write_shards(self.out, shard_files.images(), Tensor(shard_files.labels().astype(np.int64)))
+        self.assertEqual(self.shown()["class_counts"][0], int((shard_files.labels() == 0).sum()))
+        for labels, said in ((np.eye(3), "one-hot: labels.argmax\\(1\\)"), (np.arange(3.0), "labels.astype\\(int\\)"),
+                             (np.arange(3) / 2, "numbers to be predicted: targets"), (np.zeros((3, 4, 4), int), "is not supported")):
+            with self.assertRaisesRegex(ValueError, said):
+                quern_data.write_shards(self.out, np.zeros((3, 2)), labels, overwrite=True)
+        pairs = [(np.zeros(3), 0), (np.zeros(3), 1)]
+
+        class Loader:
+            batch_sampler = None
+
+        class Stream:
+            def __iter__(self):
+                return iter(pairs)
+
+        expected = "expected a Dataset with len\\(\\) and pairs \\(sample, answer\\) by index"
+        for dataset, said in ((Loader(), f"a Loader gives batches, {expected}: give its .dataset"), (Stream(), f"a Stream, {expected}"),
+                              ({"x": pairs}, f"a dict, {expected}"), ([(1, 2, 3)], f"sample 0 is a tuple of 3, {expected}"),
+                              ([{"image": 1, "label": 2}], f"sample 0 is a dict of 2, {expected}"),
+                              (np.zeros((3, 4)), f"sample 0 is a ndarray, {expected}")):
+            with self.assertRaisesRegex(ValueError, said):
+                quern_data.write_dataset(self.out, dataset, classes=2, overwrite=True)
+
+    def test_names_of_features(self):
+        class Frame:
+            columns = ["time", "u"]
+
+            def __array__(self, dtype=None, copy=None):
+                return np.zeros((5, 2), np.float32)
+
+        quern_data.write_shards(self.out, Frame())
+        self.assertEqual(self.shown()["feature_names"], ["time", "u"])
+        quern_data.write_shards(self.out, np.zeros((5, 2), np.float32), feature_names=["a", "b"], overwrite=True)
+        self.assertEqual(self.shown()["feature_names"], ["a", "b"])
+        for names, said in ((["a"], "1 feature_names for samples of 2 numbers"), (["a", "b\nc"], "is no name for a feature")):
+            with self.assertRaisesRegex(ValueError, said):
+                quern_data.write_shards(self.out, np.zeros((5, 2), np.float32), feature_names=names, overwrite=True)
+
     def blocks(self):
         with h5py.File(self.out / self.written()[0]) as file:
             return [bytes(row).decode() for row in file["blocks"][()]]

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inference/feature_names.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace quern {
+
+namespace {
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kShownBytes = 200;
+  return printable_start(fmt::format("'{}'", fmt::join(names, "', '")), kShownBytes);
+}
+
+}  // namespace
+
+void check_feature_names(const std::vector<std::string>& trained,
+                         const std::vector<std::string>& found, const std::string& where) {
+  if (trained.empty() || found.empty() || trained == found) return;
+  const auto lost =
+      std::ranges::find_if_not(trained, [&](const std::string& name) { return has(found, name); });
+  if (lost != trained.end()) {
+    throw InputError(fmt::format(
+        "the features of the two sets differ: number {} of the training data, '{}', is not in {}, "
+        "which has {} (expected the same columns in the same order)",
+        lost - trained.begin() + 1, printable(*lost), where, list_of(found)));
+  }
+  const std::size_t first =
+      static_cast<std::size_t>(std::ranges::mismatch(trained, found).in1 - trained.begin());
+  const auto name = [&](const std::vector<std::string>& names) {
+    return first < names.size() ? "'" + printable(names[first]) + "'" : std::string("none");
+  };
+  throw InputError(fmt::format(
+      "the features of the two sets differ: number {} is {} in the training data and {} in {} "
+      "(expected the same columns in the same order)",
+      first + 1, name(trained), name(found), where));
+}
+
+}  // namespace quern
