@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/answer_columns.hpp"
+#include "app/picture_pairs.hpp"
 #include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -294,10 +295,15 @@ SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choo
   set.content.answer_type = StoredType::uint8;
   if (!answer_source.path.empty()) {
     check_counts(set, source, answer.count, answer_source.path);
+    if (answer.are_pictures)
+      check_pairs(set.pictures, answer.pictures);
+    else if (source.inputs.size() == 1)
+      set.out_of_order = std::move(input.out_of_order);
     if (has_labels) {
       set_labels(labels_of(std::move(answer.array), answer), source.classes, set);
       if (!source.class_names.empty()) set_class_names(source, set);
     } else {
+      set.targets_are_bytes = answer.are_pictures;
       set_targets(std::move(answer.array), set);
     }
   } else if (input.classes > 0) {
@@ -328,6 +334,14 @@ std::vector<std::string> warnings_about(const SampleSet& set, const SampleSetSou
   if (set.losses.transparency) {
     warnings.push_back(fmt::format(
         "{}: the transparency of pictures was left out; a pixel keeps the colour below it", files));
+  }
+  if (!set.out_of_order.first.empty()) {
+    warnings.push_back(
+        fmt::format("{}: pictures are taken in the order of their names as texts, '{}' before "
+                    "'{}': is that the "
+                    "order of {}? (numbers with leading zeros have one order)",
+                    files, printable(set.out_of_order.first), printable(set.out_of_order.second),
+                    origins_of(source).answers));
   }
   const Shape& shape = set.content.shape;
   const bool may_be_channels = shape.width == 1 || shape.width == 3 || shape.width == 4;

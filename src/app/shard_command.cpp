@@ -102,6 +102,30 @@ void agree_on_losses(Communicator& comm, PictureLosses& losses) {
   losses = {found[0] != 0, found[1] != 0};
 }
 
+// As images are divided, so that masks of 0 and 255 become probabilities. Masks of 0 and 1 are
+// some already. Collective.
+void divide_targets(Communicator& comm, const ShardOptions& options, SampleSet& set) {
+  constexpr std::int64_t kByte = 255;
+  constexpr std::int64_t kMostClasses = 32;
+  if (!set.targets_are_bytes) return;
+  std::int64_t largest = 0;
+  for (const float value : set.targets)
+    largest = std::max(largest, static_cast<std::int64_t>(value));
+  comm.all_reduce_max(std::span(&largest, 1));
+  if (largest <= 1) return;
+  for (float& value : set.targets) value /= static_cast<float>(kByte);
+  const std::string files = origins_of(options.source).answers;
+  if (largest < kMostClasses) {
+    log::warn(fmt::format(
+        "{}: pictures with values up to {} alone were divided by 255: maps of class numbers are "
+        "not "
+        "supported as targets (a mask of 0 and 255, or a channel of a .npy file, for each class)",
+        files, largest));
+  } else {
+    log::info(files + ": the pictures' bytes are divided by 255, as those of images are");
+  }
+}
+
 void warn(const ShardOptions& options, const SampleSet& set) {
   for (const std::string& warning : warnings_about(set, options.source)) log::warn(warning);
   // Of a test set it is meant: its classes are those of the training set.
@@ -281,6 +305,7 @@ ExitCode make_shards(Communicator& comm, const ShardOptions& options) {
   agree_on_classes(comm, read.set);
   agree_on_losses(comm, read.set.losses);
   check_same_samples(comm, read.set);
+  divide_targets(comm, options, read.set);
   // Before they are shuffled: messages tell a sample's number in the files.
   check_values(comm, read, origins_of(options.source));
   if (options.shuffle != ShardOptions::kInOrder)
@@ -322,7 +347,8 @@ Command add_shard_command(CommandLine app) {
           .type_name("FILE");
   command
       .add_option("--targets", source.targets.path,
-                  "Instead of labels: numbers that are to be predicted for each sample, [n, ...]")
+                  "Instead of labels: numbers that are to be predicted for each sample, [n, ...]; "
+                  "or a folder of pictures, divided by 255")
       .not_empty()
       .type_name("FILE")
       .excludes(labels);

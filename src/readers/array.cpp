@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -26,6 +27,32 @@ const char* word_of(NumberType type) {
       break;
   }
   return "floats";
+}
+
+bool are_zeros_and_ones(const Array& array) {
+  return std::visit(
+      [](const auto& values) {
+        return std::ranges::all_of(values, [](auto value) { return value == 0 || value == 1; });
+      },
+      array.values);
+}
+
+// What such an array most often is in other programs.
+std::string remedy_for_labels(const Array& array) {
+  const auto* floats = std::get_if<std::vector<float>>(&array.values);
+  if (array.shape.size() == 1 || (array.shape.size() == 2 && array.shape[1] == 1)) {
+    const bool are_whole = floats && std::ranges::all_of(*floats, [](float value) {
+                             return value == std::floor(value);
+                           });
+    return are_whole ? " (they are whole: in NumPy, y.astype(int))"
+                     : " (numbers to be predicted: --targets)";
+  }
+  if (array.shape.size() == 2 && are_zeros_and_ones(array))
+    return " (one-hot: in NumPy, y.argmax(1); several yes and no for each sample: --targets, with "
+           "loss.type = \"binary_cross_entropy\")";
+  if (array.shape.size() == 2) return " (numbers to be predicted: --targets)";
+  return " (a class for each pixel is not supported; a mask of 0 and 1 for each class: --targets "
+         "[n, classes, height, width], with loss.type = \"binary_cross_entropy\")";
 }
 
 std::int32_t checked_label(const Array& array, std::int64_t value, std::int64_t sample) {
@@ -72,8 +99,8 @@ ColumnSums original_sums(const Array& array) {
 std::vector<std::int32_t> to_labels(const Array& array, std::int64_t first) {
   const bool is_column = array.shape.size() == 2 && array.shape[1] == 1;
   if (array.is_float() || (array.shape.size() != 1 && !is_column)) {
-    throw InputError(fmt::format("{}: {} are no labels, expected whole numbers [n]", array.name,
-                                 description(array)));
+    throw InputError(fmt::format("{}: {} are no labels, expected whole numbers [n]{}", array.name,
+                                 description(array), remedy_for_labels(array)));
   }
   std::vector<std::int32_t> labels;
   std::visit(

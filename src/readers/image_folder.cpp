@@ -37,6 +37,34 @@ bool is_folder(const std::filesystem::path& path) {
   return is_one;
 }
 
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// Is `a` behind `b` where digits count as numbers, and all else is the same up to there?
+bool has_larger_number(const std::string& a, const std::string& b) {
+  std::size_t same = 0;
+  while (same < a.size() && same < b.size() && a[same] == b[same]) ++same;
+  while (same > 0 && is_digit(a[same - 1])) --same;
+  const auto digits_of = [&](const std::string& text) {
+    std::size_t begin = same;
+    while (begin < text.size() && text[begin] == '0') ++begin;
+    std::size_t end = begin;
+    while (end < text.size() && is_digit(text[end])) ++end;
+    return std::pair(end - begin, text.substr(begin, end - begin));
+  };
+  const bool both = same < a.size() && same < b.size() && is_digit(a[same]) && is_digit(b[same]);
+  return both && digits_of(a) > digits_of(b);
+}
+
+void note_order(const std::vector<std::filesystem::path>& sorted, ImageFolder& result) {
+  for (std::size_t i = 1; i < sorted.size() && result.out_of_order.first.empty(); ++i) {
+    std::string before = sorted[i - 1].filename().string();
+    std::string name = sorted[i].filename().string();
+    if (has_larger_number(before, name)) result.out_of_order = {std::move(before), std::move(name)};
+  }
+}
+
 void expect_picture(const std::filesystem::path& path) {
   if (is_picture(path)) return;
   const std::string name = printable(path.string());
@@ -52,6 +80,7 @@ void expect_picture(const std::filesystem::path& path) {
 void list_folder(const std::filesystem::path& folder, ImageFolder& result) {
   const std::vector<std::filesystem::path> members = members_of(folder);
   const bool has_classes = std::any_of(members.begin(), members.end(), is_folder);
+  if (!has_classes) note_order(members, result);
   for (const std::filesystem::path& member : members) {
     if (!has_classes) {
       expect_picture(member);
@@ -67,6 +96,7 @@ void list_folder(const std::filesystem::path& folder, ImageFolder& result) {
     const auto label = static_cast<std::int32_t>(result.class_names.size());
     result.class_names.push_back(member.filename().string());
     const std::vector<std::filesystem::path> pictures = members_of(member);
+    note_order(pictures, result);
     if (pictures.empty() && result.empty_class.empty()) result.empty_class = member.string();
     for (const std::filesystem::path& path : pictures) {
       expect_picture(path);

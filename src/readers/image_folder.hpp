@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "readers/array.hpp"
@@ -22,7 +23,10 @@ struct ImageFolder {
   std::vector<std::int32_t> labels;      ///< [count], numbers of class_names; empty without classes
   std::vector<std::string> class_names;  ///< sorted by their bytes
   std::string empty_class;               ///< the first one without pictures, if any
-  PictureLosses losses;                  ///< of those that have been read
+  /// Two names of which the first has the larger number, as "img_10.png" and "img_2.png"; of a
+  /// class the first two, if any.
+  std::pair<std::string, std::string> out_of_order;
+  PictureLosses losses;  ///< of those that have been read
 };
 
 /// Reads PATH/CLASS/*.png, *.jpg, *.jpeg, or without classes PATH/*.png and so on, or the picture

@@ -227,6 +227,7 @@ SampleFile read_folder(const std::filesystem::path& path, const std::string& sha
   file.classes = static_cast<int>(folder.class_names.size());
   file.class_names = std::move(folder.class_names);
   file.empty_class = std::move(folder.empty_class);
+  file.out_of_order = std::move(folder.out_of_order);
   file.losses = folder.losses;
   return file;
 }

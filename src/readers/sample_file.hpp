@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "readers/array.hpp"
@@ -49,6 +50,7 @@ struct SampleFile {
   std::vector<std::string> pictures = {};     ///< the file of each sample of the range, of pictures
   bool are_pictures = false;                  ///< PNG or JPEG files: uint8 [n, 1 or 3, h, w]
   std::string empty_class = {};               ///< a folder without pictures, if any
+  std::pair<std::string, std::string> out_of_order = {};  ///< as of ImageFolder
   PictureLosses losses = {};
   Sha256Match sha256 = Sha256Match::not_asked;
 };

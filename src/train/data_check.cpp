@@ -83,7 +83,7 @@ void check_probabilities(Communicator& comm, const Samples& samples, TargetType 
                     data + ": " + std::to_string(static_cast<std::int64_t>(outside)) + " of the " +
                         std::to_string(samples.count * units) +
                         " target values are below 0 or above 1 (expected probabilities, with "
-                        "loss.type = \"binary_cross_entropy\")",
+                        "loss.type = \"binary_cross_entropy\"; divide masks of 0 and 255 by 255)",
                     ExitCode::bad_input);
 }
 

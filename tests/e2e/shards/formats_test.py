@@ -218,6 +218,20 @@ class FormatsTest(FormatCase):
         self.refused("'0.5' in line 2", "--images", "t.csv:1", "--labels", "t.csv:width, mm")
         self.refused("are no labels", "--images", "t.csv:2", "--labels", "t.csv:1,4")
 
+    def test_answers_that_are_no_labels(self):
+        np.save(self.folder / "x.npy", RANDOM.standard_normal((6, 3)).astype(np.float32))
+        for answers, remedy in (
+                (np.eye(3)[[0, 1, 2, 0, 1, 2]], "floats [6, 3] are no labels, expected whole numbers [n] (one-hot: in NumPy, "
+                 "y.argmax(1); several yes and no for each sample: --targets, with loss.type = \"binary_cross_entropy\")"),
+                (np.eye(3, dtype=int)[[0, 1, 2, 0, 1, 2]], "(one-hot: in NumPy, y.argmax(1); several"),
+                (np.arange(6.0), "(they are whole: in NumPy, y.astype(int))"),
+                (np.arange(6) / 2, "(numbers to be predicted: --targets)"),
+                (np.arange(18).reshape(6, 3), "(numbers to be predicted: --targets)"),
+                (np.zeros((6, 4, 4), int), "(a class for each pixel is not supported; a mask of 0 and 1 for each class: --targets "
+                 "[n, classes, height, width], with")):
+            np.save(self.folder / "y.npy", answers)
+            self.refused(remedy, "--images", "x.npy", "--labels", "y.npy")
+
     def test_first_line_of_a_table(self):
         table = self.folder / "t.csv"
         table.write_text("NA,2,0\n3,4,1\n5,6,1\n")

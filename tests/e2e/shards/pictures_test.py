@@ -191,6 +191,54 @@ class PicturesTest(FormatCase):
         (folder / "notes.txt").write_text("x")
         self.refused("notes.txt' is no picture", "--images", folder)
 
+    def flat(self, name, *files, values=None):
+        """A folder of grey pictures, each of one value."""
+        (self.folder / name).mkdir()
+        for number, file in enumerate(files):
+            Image.fromarray(np.full((4, 6), number if values is None else values[number], np.uint8)).save(self.folder / name / file)
+        return self.folder / name
+
+    def test_pictures_and_masks_are_pairs(self):
+        images = self.flat("images", *(f"img_{i:03}.png" for i in range(6)))
+        for name, files in (("same", [f"img_{i:03}.png" for i in range(6)]), ("end", [f"img_{i:03}_mask.png" for i in range(6)]),
+                            ("begin", [f"mask_{i:03}.png" for i in range(6)])):
+            masks = self.flat(name, *files, values=[0, 255] * 3)
+            done = self.quern("shard", "--images", images, "--targets", masks, "--out", self.out, "--force")
+            self.assertEqual(done.returncode, 0, done)
+        lost = self.flat("lost", *(f"{i:03}_mask.png" for i in (0, 1, 2, 4, 5, 999)))
+        self.refused(f"'{images}/img_003.png' would be paired with '{lost}/004_mask.png': pictures and their answers are paired in "
+                     "the order of their names, expected the same name for both", "--images", images, "--targets", lost)
+        lost = self.flat("first", *(f"img_{i:03}.png" for i in (1, 2, 3, 4, 5, 6)))
+        self.refused(f"'{images}/img_000.png' would be paired with '{lost}/img_001.png'", "--images", images, "--targets", lost)
+        other = self.flat("other", *"ABCDEF.png AC.png AD.png AE.png AF.png AG.png".split())
+        self.refused(f"'{images}/img_000.png' would be paired with '{other}/ABCDEF.png'", "--images", images, "--targets", other)
+
+    def test_names_in_the_order_of_texts(self):
+        images = self.flat("images", *(f"img_{i}.png" for i in range(12)))
+        np.save(self.folder / "y.npy", np.arange(12))
+        expected = f"'{images}': pictures are taken in the order of their names as texts, 'img_11.png' before 'img_2.png'"
+        found = self.sharded("--images", images, "--labels", "y.npy", warnings=(expected,))
+        self.assertEqual(found["images"][2, 0, 0, 0], 10)
+        self.sharded("--images", images)
+        np.save(self.folder / "y.npy", np.arange(3))
+        self.sharded("--images", self.flat("padded", "img_01.png", "img_2.png", "img_10x.png"), "--labels", "y.npy",
+                     warnings=("'img_10x.png' before 'img_2.png'",))
+        self.sharded("--images", self.flat("good", "img_01.png", "img_02_1.png", "img_10.png"), "--labels", "y.npy")
+
+    def test_masks_are_divided_by_255_as_images_are(self):
+        names = [f"{i}.png" for i in range(4)]
+        images = self.flat("images", *names)
+        for name, values, stored, says in (
+                ("bytes", [0, 255, 128, 255], [0, 1, 128 / 255, 1], "quern: '{}': the pictures' bytes are divided by 255"),
+                ("bits", [0, 1, 1, 0], [0, 1, 1, 0], ""),
+                ("classes", [0, 1, 3, 2], [0, 1 / 255, 3 / 255, 2 / 255], "warning: '{}': pictures with values up to 3 alone")):
+            masks = self.flat(name, *names, values=values)
+            done = self.quern("shard", "--images", images, "--targets", masks, "--out", self.out, "--force")
+            self.assertEqual(done.returncode, 0, done)
+            self.assertEqual((says.format(masks) in done.stderr, done.stderr == ""), (True, says == ""), done)
+            with h5py.File(self.out / self.written()[0]) as file:
+                np.testing.assert_array_equal(file["targets"][()][:, 0, 0, 0], np.float32(stored))
+
     def test_a_class_without_pictures(self):
         """So that a held-out set has the classes of the training set."""
         grey = RANDOM.integers(0, 256, (2, 4, 6)).astype(np.uint8)

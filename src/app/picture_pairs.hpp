@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures that belong together, as images and their masks: by their position, so their names have
+// to agree.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace quern {
+
+/// Files of as many pictures as of answers. InputError for the first pair whose names, without
+/// folder and ending, differ in more than a beginning and an end that all of one side have:
+/// "img_001.png" and "001_mask.png" agree.
+void check_pairs(const std::vector<std::string>& pictures, const std::vector<std::string>& answers);
+
+}  // namespace quern
