@@ -146,7 +146,8 @@ ExitCode export_model(const Options& options) {
   if (is_onnx || !model.empty())
     recipe = parse_recipe(state.origin.recipe, "the recipe inside '" + options.path + "'");
   const std::string text =
-      model.empty() ? "" : torch_model(*recipe, is_onnx ? "" : out.filename().string());
+      model.empty() ? ""
+                    : torch_model(*recipe, is_onnx ? "" : out.filename().string(), state.input);
   if (is_onnx) {
     write_whole_file(out, onnx_model(*recipe, state));
   } else if (!out.empty()) {

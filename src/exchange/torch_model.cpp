@@ -41,10 +41,11 @@ std::string shape_of(const Shape& shape, bool is_image) {
 /// The lines of __init__ and of forward, layer by layer.
 class Writer {
  public:
-  explicit Writer(const Recipe& recipe)
+  Writer(const Recipe& recipe, const std::string& input)
       : network_(recipe.network),
         normalize_(recipe.data.normalize),
         normalize_targets_(recipe.data.normalize_targets),
+        reads_images_(input == "images"),
         puts_out_probabilities_(recipe.loss.type == LossType::binary_cross_entropy) {
     const auto& layers = network_.layers;
     for (std::size_t i = 0; i < layers.size(); ++i) {
@@ -56,6 +57,7 @@ class Writer {
 
   void write() {
     Value x{"x", network_.input, !network_.input.is_flat()};
+    take_bytes();
     if (normalize_.type == NormalizeType::given) normalize(x);
     keep("input", x);
     for (const LayerSpec& layer : network_.layers) {
@@ -82,6 +84,16 @@ class Writer {
 
  private:
   void line(const std::string& value) { forward += fmt::format("        x = {}\n", value); }
+
+  /// PyTorch would compute with them as they are, 255 times too large.
+  void take_bytes() {
+    forward += "        if x.dtype == torch.uint8:\n";
+    forward +=
+        reads_images_
+            ? "            x = x / 255  # images were bytes in training as well\n"
+            : "            raise TypeError(\"uint8 inputs, expected floats on the scale of the "
+              "training data\")\n";
+  }
 
   /// Where others than the next layer read it.
   void keep(const std::string& name, Value& x) {
@@ -203,17 +215,18 @@ class Writer {
   const NetworkSpec& network_;
   const NormalizeSpec& normalize_;
   const NormalizeSpec& normalize_targets_;
+  bool reads_images_;
   bool puts_out_probabilities_;
   std::set<std::string> is_kept_;
   std::map<std::string, Value> values_;
 };
 
-// {0} name of the recipe, {1} version, {2} shape of a sample, {3} modules, {4} forward, {5}
-// weights.
+// {0} name of the recipe, {1} version, {2} shape of a sample, {3} modules, {4} forward, {5} and {6}
+// weights, {7} what else x may be.
 constexpr const char* kFile = R"py(# The network of the recipe {0}, written by quern {1}.
 #
 #     network = load({6})
-#     prediction = network(x)  # x: floats [batch, {2}]; bytes of images divided by 255
+#     prediction = network(x)  # x: floats [batch, {2}]{7}
 import json
 import pathlib
 import struct
@@ -275,16 +288,18 @@ def load(weights{5}):
 
 }  // namespace
 
-std::string torch_model(const Recipe& recipe, const std::string& weights) {
-  const Shape& input = recipe.network.input;
-  Writer writer(recipe);
+std::string torch_model(const Recipe& recipe, const std::string& weights,
+                        const std::string& input) {
+  const Shape& sample = recipe.network.input;
+  Writer writer(recipe, input);
   writer.write();
-  const std::string shape = shape_of(input, !input.is_flat());
+  const std::string shape = shape_of(sample, !sample.is_flat());
   const std::string beside =
       weights.empty() ? "" : "=pathlib.Path(__file__).with_name(" + quoted(weights) + ")";
-  return fmt::format(fmt::runtime(kFile), quoted(recipe.name), version(),
-                     shape.substr(1, shape.size() - 2), writer.modules, writer.forward, beside,
-                     weights.empty() ? "\"model.safetensors\"" : "");
+  return fmt::format(
+      fmt::runtime(kFile), quoted(recipe.name), version(), shape.substr(1, shape.size() - 2),
+      writer.modules, writer.forward, beside, weights.empty() ? "\"model.safetensors\"" : "",
+      input == "images" ? " between 0 and 1, or uint8, which forward divides by 255" : "");
 }
 
 }  // namespace quern

@@ -238,6 +238,24 @@ class OnnxTest(training.TrainingTest):
                 (one,) = session.run(None, {"input": images[:1]})
                 np.testing.assert_allclose(one, logits[:1], rtol=1e-4, atol=1e-5)
 
+    def test_pytorch_takes_bytes_as_training_did(self):
+        self.export("conv")
+        text = (self.folder / "conv_model.py").read_text()
+        self.assertIn("if x.dtype == torch.uint8:\n            x = x / 255", text)
+        values, _ = self.learn_values()
+        text = (self.folder / "values_model.py").read_text()
+        self.assertIn('if x.dtype == torch.uint8:\n            raise TypeError("uint8 inputs, expected floats', text)
+        if not torch:
+            return
+        module = self.module("values").load()
+        with self.assertRaisesRegex(TypeError, "uint8 inputs"):
+            module(torch.from_numpy(values).to(torch.uint8))
+        _, images = self.predicted("conv")
+        pixels = torch.from_numpy((images * 255).round().astype(np.uint8))
+        module = self.module("conv").load()
+        with torch.no_grad():
+            torch.testing.assert_close(module(pixels), module(torch.from_numpy(images)))
+
     @unittest.skipUnless(torch, "no PyTorch")
     def test_pytorch_predicts_the_same(self):
         for recipe in PLAN:

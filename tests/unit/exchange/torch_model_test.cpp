@@ -29,7 +29,7 @@ type = "mse"
 type = "sgd"
 lr = 0.1
 )";
-  return torch_model(parse_recipe(text, "test.toml", {}), weights);
+  return torch_model(parse_recipe(text, "test.toml", {}), weights, "images");
 }
 
 TEST(TorchModel, SaysWhatIsReadAgainAndWhatIsFlat) {
