@@ -25,6 +25,13 @@ std::string class_difference(const std::vector<std::string>& names, const std::s
          " and " + quoted_name(others, label) + " in " + other;
 }
 
+std::string unknown_classes_text(int trained, int found, const std::string& where) {
+  const std::string first = std::to_string(trained);
+  const std::string last = std::to_string(found - 1);
+  return where + " has " + std::to_string(found) + " classes, and the training data " + first +
+         ": no training sample is of class " + (first == last ? first : first + " to " + last);
+}
+
 void check_class_names(const std::vector<std::string>& trained,
                        const std::vector<std::string>& found, const std::string& where) {
   const std::string difference = class_difference(trained, "the training data", found, where);

@@ -16,4 +16,8 @@ std::string class_difference(const std::vector<std::string>& names, const std::s
 void check_class_names(const std::vector<std::string>& trained,
                        const std::vector<std::string>& found, const std::string& where);
 
+/// Where a test set has more classes than the `trained` ones: a sentence about the others. `where`:
+/// "the test data".
+std::string unknown_classes_text(int trained, int found, const std::string& where);
+
 }  // namespace quern

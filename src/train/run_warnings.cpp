@@ -106,6 +106,14 @@ std::string targets_left_behind(const Recipe& recipe) {
          "not say where in the picture something is";
 }
 
+std::string adam_by_another_name(const Recipe& recipe) {
+  const OptimizerSpec& optimizer = recipe.optimizer;
+  if (optimizer.type != OptimizerType::adamw || optimizer.weight_decay != 0) return "";
+  return "optimizer.type = \"adamw\" with weight_decay 0 is \"adam\" (PyTorch's default of AdamW "
+         "is "
+         "weight_decay 0.01)";
+}
+
 // In front of the loss, which has a function of its own for what comes out.
 std::string needless_activation(const Recipe& recipe) {
   const LayerType last = recipe.network.layers.back().type;
@@ -134,6 +142,7 @@ std::vector<std::string> run_warnings(const Recipe& recipe, const BatchRule& bat
                                   unknown_statistics(recipe),
                                   no_winograd(recipe),
                                   targets_left_behind(recipe),
+                                  adam_by_another_name(recipe),
                                   needless_activation(recipe)};
   std::erase(all, "");
   return all;

@@ -264,8 +264,10 @@ void TrainingRun::Parts::warn_of_other_inputs() const {
   if (start_.checkpoint)
     warn_unless_empty(
         input_difference(start_.checkpoint->state().input, mine, training_data_name(recipe_.data)));
-  if (test_)
-    warn_unless_empty(input_difference(mine, test_->input_name(), test_data_name(recipe_.data)));
+  if (!test_) return;
+  warn_unless_empty(input_difference(mine, test_->input_name(), test_data_name(recipe_.data)));
+  if (test_->classes > samples_.classes && samples_.has_labels())
+    log::warn(unknown_classes_text(samples_.classes, test_->classes, test_data_name(recipe_.data)));
 }
 
 ExitCode TrainingRun::Parts::train() {

@@ -104,6 +104,31 @@ class WarningsTest(training.TrainingTest):
             self.assertIn(f"the network ends with {expected}" if expected else "", done.err)
             self.assertEqual(done.err.count("the network ends with"), 1 if expected else 0, done)
 
+    def test_adamw_without_its_weight_decay(self):
+        expected = 'optimizer.type = "adamw" with weight_decay 0 is "adam" (PyTorch\'s default of AdamW is weight_decay 0.01)'
+        for settings, says in ((["optimizer.type=adamw"], True), ([], False),
+                               (["optimizer.type=adamw", "optimizer.weight_decay=0.01"], False)):
+            sets = [word for one in settings for word in ("--set", one)]
+            for command in (["train", "mlp.toml", "--check-recipe"], ["preflight", "mlp.toml"]):
+                done = self.quern(*command, *sets)
+                self.assertEqual((done.code, expected in done.err + done.out), (0, says), done)
+
+    def test_classes_that_no_training_sample_has(self):
+        images = self.folder / "test-images"
+        images.write_bytes((training.data_folder() / "test-images").read_bytes())
+        labels = bytearray((training.data_folder() / "test-labels").read_bytes())
+        for label, said in ((10, "of class 10"), (13, "of class 10 to 13"), (9, None)):
+            labels[-1] = label
+            (self.folder / "test-labels").write_bytes(labels)
+            done = self.quern("shard", "--images", images, "--labels", self.folder / "test-labels", "--out", "more", "--split",
+                              "test", "--name", "toy", "--force")
+            self.assertEqual(done.code, 0, done)
+            layers = ("network.layers=[{type='flatten'}, {type='linear', features=20}]", "data.test=more", "train.epochs=1")
+            done = self.train("mlp", f"run{label}", *layers)
+            expected = f"'more' has {label + 1} classes, and the training data 10: no training sample is {said}\n"
+            self.assertEqual(expected in done.err, said is not None, done.err)
+            self.assertEqual("no training sample" in done.err, said is not None, done.err)
+
     def test_the_same_line_of_the_recipe_is_named_everywhere(self):
         self.write_recipe("flat", training.RECIPE, '[\n  {type = "conv2d", channels = 4, kernel = 3},\n'
                                                    '  {type = "linear", features = 10},\n]')
