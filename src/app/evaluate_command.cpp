@@ -65,19 +65,23 @@ MetricsChoice parse_metrics(const std::string& text) {
   return choice;
 }
 
-// Class by class, or output by output.
+// Class by class, or output by output: of `plane` neighbouring ones together, as of the pixels of a
+// channel.
 template <class Metrics>
-void add_counts(const Metrics& metrics, EvaluationInfo& info) {
-  for (int output = 0; output < metrics.outputs(); ++output) {
-    info.class_samples.push_back(metrics.wanted(output));
-    info.class_correct.push_back(metrics.correct(output));
-    info.class_predicted.push_back(metrics.predicted(output));
-  }
+void add_counts(const Metrics& metrics, int plane, EvaluationInfo& info) {
+  const auto add = [&](std::vector<std::int64_t>& sums, auto count_of) {
+    sums.resize(static_cast<std::size_t>(metrics.outputs() / plane));
+    for (int i = 0; i < metrics.outputs(); ++i)
+      sums[static_cast<std::size_t>(i / plane)] += count_of(i);
+  };
+  add(info.class_samples, [&](int i) { return metrics.wanted(i); });
+  add(info.class_correct, [&](int i) { return metrics.correct(i); });
+  add(info.class_predicted, [&](int i) { return metrics.predicted(i); });
 }
 
 void add_metrics(const MetricsChoice& choice, const ClassMetrics& metrics, EvaluationInfo& info) {
   if (choice.top5) info.top5 = metrics.correct_in_top();
-  if (choice.per_class) add_counts(metrics, info);
+  if (choice.per_class) add_counts(metrics, 1, info);
   for (int label = 0; choice.confusion && label < metrics.outputs(); ++label) {
     std::vector<std::int64_t>& row = info.confusion.emplace_back();
     for (int predicted = 0; predicted < metrics.outputs(); ++predicted)
@@ -173,7 +177,12 @@ ExitCode evaluate(Communicator& comm, EvaluateOptions options) {
     if (checkpoint.loaded && (choice.per_class || choice.confusion))
       info.class_names = checkpoint.state()->class_names;
   }
-  if (of_outputs) add_counts(*of_outputs, info);
+  if (of_outputs) {
+    const Shape& output = model.whole().output_shape();
+    const int plane = output.height * output.width;
+    info.are_channels = plane > 1;
+    add_counts(*of_outputs, plane, info);
+  }
   info.ranks = comm.size();
   run_on_root(comm, [&] {
     if (!std::isfinite(result.loss))
@@ -203,11 +212,13 @@ Command add_evaluate_command(CommandLine app) {
   add_split_option(command, options->split);
   add_memory_option(command, options->memory);
   command
-      .add_option("--metrics", options->metrics,
-                  "More about a classifier, separated by commas: top5 (accuracy among the five "
-                  "largest outputs), per_class (recall, precision and F1 of each class, or of each "
-                  "output of a network trained with binary cross entropy), confusion (a row for "
-                  "each label, a column for each predicted class)")
+      .add_option(
+          "--metrics", options->metrics,
+          "More about a classifier, separated by commas: top5 (accuracy among the five "
+          "largest outputs), per_class (recall, precision and F1 of each class, or of each "
+          "output of a network trained with binary cross entropy; where it puts out images, of "
+          "each channel, with the IoU), confusion (a row for "
+          "each label, a column for each predicted class)")
       .type_name("NAMES");
   command.add_flag("--json", options->json, "Print one JSON object instead of a sentence");
   return {command,

@@ -39,6 +39,7 @@ struct ClassScores {
   std::optional<double> recall;
   std::optional<double> precision;
   std::optional<double> f1;
+  std::optional<double> iou;  ///< intersection over union
 };
 
 ClassScores scores_of(const EvaluationInfo& info, std::size_t i) {
@@ -48,7 +49,9 @@ ClassScores scores_of(const EvaluationInfo& info, std::size_t i) {
   ClassScores scores;
   if (samples > 0) scores.recall = share_of(correct, samples);
   if (predicted > 0) scores.precision = share_of(correct, predicted);
-  if (samples + predicted > 0) scores.f1 = share_of(2 * correct, samples + predicted);
+  if (samples + predicted == 0) return scores;
+  scores.f1 = share_of(2 * correct, samples + predicted);
+  scores.iou = share_of(correct, samples + predicted - correct);
   return scores;
 }
 
@@ -78,9 +81,12 @@ std::string classes_text(const EvaluationInfo& info) {
     if (!scores.f1) continue;
     const std::string name =
         i < info.class_names.size() ? "  " + printable(info.class_names[i]) : "";
-    text += fmt::format("\nclass {:>4}{}{}{}  ({} of {}){}", i, score_text("recall", scores.recall),
-                        score_text("precision", scores.precision), score_text("F1", scores.f1),
-                        info.class_correct[i], info.class_samples[i], name);
+    const std::string of_images = info.are_channels ? score_text("IoU", scores.iou) : "";
+    text +=
+        fmt::format("\n{} {:>4}{}{}{}{}  ({} of {}){}", info.are_channels ? "channel" : "class", i,
+                    score_text("recall", scores.recall), score_text("precision", scores.precision),
+                    score_text(info.are_channels ? "F1 (Dice)" : "F1", scores.f1), of_images,
+                    info.class_correct[i], info.class_samples[i], name);
   }
   if (const std::optional<double> mean = macro_f1(info))
     text += fmt::format("\nmacro F1 {:.2f} %", 100 * *mean);
@@ -141,6 +147,8 @@ std::string evaluation_json(const EvaluationInfo& info) {
       json["class_f1"].push_back(json_of(scores.f1));
     }
     json["macro_f1"] = json_of(macro_f1(info));
+    for (std::size_t i = 0; i < info.class_samples.size() && info.are_channels; ++i)
+      json["class_iou"].push_back(json_of(scores_of(info, i).iou));
   }
   if (!info.confusion.empty()) json["confusion"] = info.confusion;
   if (info.rmse) json["rmse"] = *info.rmse;

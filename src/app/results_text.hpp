@@ -23,6 +23,7 @@ struct EvaluationInfo {
   std::vector<std::int64_t> class_samples;    ///< of each class, if asked for
   std::vector<std::int64_t> class_correct;    ///< likewise
   std::vector<std::int64_t> class_predicted;  ///< how many samples were taken for it
+  bool are_channels = false;  ///< the above are of pixels of the channels of an output image
   std::vector<std::vector<std::int64_t>> confusion;  ///< [label][predicted class], if asked for
   std::optional<double> rmse;
   std::optional<double> r2;

@@ -106,6 +106,27 @@ class BinaryTest(training.TrainingTest):
         done = self.train("pictures", "bad", "data.normalize=dataset", expected=2)
         self.assertIn('data.normalize: contradicts loss.type = "binary_cross_entropy"', done.err)
 
+    def test_metrics_of_masks_are_of_channels(self):
+        layers = '[{type = "conv2d", channels = 2, kernel = 3, padding = 1}]'
+        text = RECIPE.replace("cross_entropy", "binary_cross_entropy")
+        text = text.replace('"train"', '"masks/train"').replace('"test"', '"masks/test"\ntarget = "values"')
+        for split, count in (("train", 90), ("test", 31)):
+            x = np.random.default_rng(count).random((count, 1, 12, 12)).astype(np.float32)
+            self.shards(split, x, np.concatenate([x > 0.5, x > 0.8], axis=1).astype(np.float32), "masks")
+        self.write_recipe("masks", text, layers)
+        self.train("masks", "run")
+        predicted = np.stack([self.predicted("run", "test-x.npy").reshape(31, 2, 144)[:, i] > 0.5 for i in (0, 1)])
+        wanted = np.load(self.folder / "test-y.npy").reshape(31, 2, 144).transpose(1, 0, 2) > 0.5
+        both, either = (predicted & wanted).sum((1, 2)), (predicted | wanted).sum((1, 2))
+        done = self.quern("evaluate", "run", "--data", "masks/test", "--metrics", "per_class", "--json")
+        found = json.loads(done.out)
+        np.testing.assert_allclose(found["class_iou"], both / either)
+        np.testing.assert_allclose(found["class_f1"], 2 * both / (both + either))
+        done = self.quern("evaluate", "run", "--data", "masks/test", "--metrics", "per_class")
+        self.assertEqual(len(done.out.splitlines()), 4, done)
+        for line, iou, of in zip(done.out.splitlines()[1:], both / either, wanted.sum((1, 2))):
+            self.assertRegex(line, rf"^channel +[01]  recall .* F1 \(Dice\) .*  IoU +{100 * iou:.2f} %  \(\d+ of {of}\)$")
+
     def test_bf16_and_a_sharded_optimizer(self):
         sets = ("train.precision=bf16", "parallel.shard_optimizer=true")
         self.train("answers", "one", *sets)
