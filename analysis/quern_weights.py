@@ -9,13 +9,15 @@
     import_weights(network.state_dict(), "lenet.toml", "ckpt-0000000000.h5")
 
 NumPy is needed, h5py for checkpoints, and PyTorch only for what gives or takes its tensors. As a
-program it converts between *.pt (torch.save of a state_dict, alone or in a dictionary), *.safetensors and, to read, *.h5 and
-run folders:
+program it converts between files of torch.save (*.pt, *.ckpt, *.bin: a state_dict, alone or in a dictionary), *.safetensors
+and, to read, *.h5 and run folders. What a file is, its first bytes tell:
 
     python3 quern_weights.py lenet.pt lenet.safetensors
+    python3 quern_weights.py gan.ckpt generator.safetensors --key generator
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -25,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 
 try:
@@ -118,6 +121,9 @@ def to_array(name, tensor):
 def write_safetensors(tensors, path):
     """Writes a state_dict, or a dict of arrays, as float32 for `quern import`; batch counts are left
     out. The file appears whole or not at all."""
+    if not isinstance(tensors, Mapping):
+        hint = ": give its .state_dict()" if hasattr(tensors, "state_dict") else ""
+        raise WeightsError(f"a {type(tensors).__name__}, expected a dict of names and tensors{hint}")
     header, data = {"__metadata__": {"format": "pt"}}, []
     end_of_last = 0
     for name, tensor in tensors.items():
@@ -143,16 +149,30 @@ def write_safetensors(tensors, path):
         raise WeightsError(f"cannot write '{path}': {problem.strerror}") from problem
 
 
-def read_weights(path):
-    """{name: float32 array} of a checkpoint, a run folder or a safetensors file."""
-    path = Path(path)
-    if path.is_dir():
-        return read_checkpoint(path)
+def first_bytes(path):
     try:
         with open(path, "rb") as file:
-            is_checkpoint = file.read(4) == b"\x89HDF"
+            return file.read(9)
     except OSError as problem:
         raise WeightsError(f"'{path}' cannot be read: {problem.strerror}") from problem
+
+
+def is_of_torch(path):
+    """Has torch.save written it? A ZIP archive or, as of old, a pickle. The header of safetensors begins with a bracket at
+    byte 8."""
+    start = first_bytes(path)
+    return start[:4] == b"PK\x03\x04" or (start[:1] == b"\x80" and start[8:] != b"{")
+
+
+def read_weights(path, key=None):
+    """{name: float32 array} of a checkpoint, a run folder, a safetensors file or one of torch.save."""
+    path = Path(path)
+    if not path.is_dir() and is_of_torch(path):
+        return {name: to_array(name, tensor) for name, tensor in read_torch(path, key).items()
+                if name.split(".")[-1] != BATCH_COUNT}
+    if key is not None:
+        raise WeightsError(f"'{path}': a key is of a dictionary that torch.save wrote, and this is no such file")
+    is_checkpoint = path.is_dir() or first_bytes(path)[:4] == b"\x89HDF"
     return read_checkpoint(path) if is_checkpoint else read_safetensors(path)
 
 
@@ -171,15 +191,18 @@ def state_dict(path):
 
 def import_weights(tensors, recipe, out, rename=(), skip=(), program="quern", force=False):
     """Writes the checkpoint `out` with these weights for the network of the recipe file, by
-    `quern import`: names and shapes have to be the network's. `rename`: rules such as "module.="."""
+    `quern import`: names and shapes have to be the network's. `rename`: rules such as "module.=", or one of them."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "weights.safetensors"
         write_safetensors(tensors, file)
         command = [program, "import", str(file), "--recipe", str(recipe), "--out", str(out)]
         for option, values in (("--rename", rename), ("--skip", skip)):
-            for value in values:
+            for value in [values] if isinstance(values, str) else values:
                 command += [option, value]
-        done = subprocess.run(command + ["--force"] * force, capture_output=True, text=True)
+        try:
+            done = subprocess.run(command + ["--force"] * force, capture_output=True, text=True)
+        except (FileNotFoundError, PermissionError) as problem:
+            raise WeightsError(f"no program '{program}': expected program=\"PATH/quern\"") from problem
     if done.returncode != 0:
         raise WeightsError(done.stderr.strip() or f"{program} ended with {done.returncode}")
 
@@ -188,26 +211,41 @@ def is_state(content):
     return isinstance(content, dict) and bool(content) and all(hasattr(value, "detach") for value in content.values())
 
 
-def state_of(content, source):
+def state_of(content, source, key=None):
     """The state_dict in what torch.save wrote: all of it, or under one of the names of PyTorch's tutorials, beside an
-    optimizer, an epoch and so on."""
+    optimizer, an epoch and so on; or under `key`."""
+    if key is not None:
+        if isinstance(content, dict) and is_state(content.get(key)):
+            return content[key]
+        raise WeightsError(f"'{source}' holds no state_dict under '{key}' ({found_in(content)})")
     if is_state(content):
         return content
     if isinstance(content, dict):
         for key in WRAPPERS:
             if is_state(content.get(key)):
                 return content[key]
-    found = f"keys {', '.join(map(str, list(content)[:6]))}" if isinstance(content, dict) else type(content).__name__
-    raise WeightsError(f"'{source}' holds no state_dict ({found}): expected names and tensors, or these under "
-                       f"{', '.join(WRAPPERS)}")
+    states = [str(name) for name, value in content.items() if is_state(value)] if isinstance(content, dict) else []
+    hint = f" (--key {' or '.join(states[:6])} takes one)" if states else ""
+    raise WeightsError(f"'{source}' holds no state_dict ({found_in(content)}): expected names and tensors, or these under "
+                       f"{', '.join(WRAPPERS)}{hint}")
 
 
-def read_torch(source):
+def found_in(content):
+    return f"keys {', '.join(map(str, list(content)[:6]))}" if isinstance(content, dict) else type(content).__name__
+
+
+def plain_classes(torch):
+    """Within it, files may hold what argparse gave, which is data alone. (PyTorch before 2.5 knows of no such list.)"""
+    allow = getattr(torch.serialization, "safe_globals", None)
+    return allow([argparse.Namespace]) if allow else contextlib.nullcontext()
+
+
+def read_torch(source, key=None):
     import pickle
     import torch
 
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), plain_classes(torch):
             warnings.simplefilter("ignore")  # the one message is ours
             content = torch.load(source, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as problem:
@@ -223,17 +261,20 @@ def read_torch(source):
             raise WeightsError(f"'{source}' holds a whole model: save model.state_dict()") from problem
         reason = getattr(problem, "strerror", None) or str(problem).split("\n", maxsplit=1)[0] or "it ends too early"
         raise WeightsError(f"'{source}' cannot be read: {reason}") from problem
-    return state_of(content, source)
+    return state_of(content, source, key)
 
 
-def convert(source, target):
+def convert(source, target, key=None):
     source, target = Path(source), Path(target)
     if target.suffix not in (".safetensors", ".pt"):
         raise WeightsError(f"'{target}': expected a name that ends in .safetensors or .pt")
-    if source.suffix in (".pt", ".pth"):
-        weights = read_torch(source)
+    is_named_so = source.suffix in (".pt", ".pth")
+    if not source.is_dir() and (is_of_torch(source) or (is_named_so and first_bytes(source)[8:] != b"{")):
+        weights = read_torch(source, key)
+    elif key is not None or target.suffix != ".pt":
+        weights = read_weights(source, key)
     else:
-        weights = state_dict(source) if target.suffix == ".pt" else read_weights(source)
+        weights = state_dict(source)
     if target.suffix == ".safetensors":
         return write_safetensors(weights, target)
     import torch
@@ -243,11 +284,12 @@ def convert(source, target):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description="Convert weights between files")
-    parser.add_argument("source", help="*.pt, *.safetensors, a checkpoint *.h5 or a run folder")
+    parser.add_argument("source", help="a file of torch.save, *.safetensors, a checkpoint *.h5 or a run folder")
     parser.add_argument("target", help="*.safetensors or *.pt")
+    parser.add_argument("--key", metavar="NAME", help="where in the dictionary of torch.save the state_dict is")
     options = parser.parse_args(arguments)
     try:
-        convert(options.source, options.target)
+        convert(options.source, options.target, options.key)
     except (WeightsError, ImportError) as problem:
         print(f"quern_weights: error: {problem}", file=sys.stderr)
         return 2

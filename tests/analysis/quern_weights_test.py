@@ -150,9 +150,12 @@ class QuernWeightsTest(unittest.TestCase):
         torch.save({"epoch": 5, "model_state_dict": network.state_dict(), "loss": torch.tensor(0.5)}, saved)
         self.assertEqual(quern_weights.main([str(saved), str(file)]), 0)
         self.assertEqual(list(quern_weights.read_safetensors(file)), ["weight", "bias"])
+        saved.unlink()
         arguments = argparse.Namespace(lr=0.1)
+        torch.save({"model": network.state_dict(), "args": arguments}, saved)
+        self.assertEqual(quern_weights.main([str(saved), str(file)]), 0)
         for content, said in ((network, "holds a whole model: save model.state_dict()"),
-                              ({"model": network.state_dict(), "args": arguments}, "holds argparse.Namespace beside tensors"),
+                              ({"model": network.state_dict(), "at": Path("x")}, "holds pathlib.PosixPath beside tensors"),
                               ([1], "holds no state_dict (list)"), (b"none", "is no file of torch.save"),
                               (b"", "cannot be read"), (None, "cannot be read: No such file or directory")):
             if isinstance(content, bytes):
@@ -166,6 +169,49 @@ class QuernWeightsTest(unittest.TestCase):
                 self.assertEqual(quern_weights.main([str(saved), str(file)]), 2)
             self.assertIn(said, error.getvalue())
             self.assertEqual(error.getvalue().count("\n"), 1, error.getvalue())
+
+    @unittest.skipUnless(torch, "no PyTorch")
+    def test_files_of_torch_of_any_name(self):
+        network = torch.nn.Linear(3, 2)
+        file, old = self.folder / "w.safetensors", {"_use_new_zipfile_serialization": False}
+        lightning = {"state_dict": network.state_dict(), "hyper_parameters": {"lr": 0.1}}
+        for name, content, options in (("last.ckpt", lightning, {}), ("pytorch_model.bin", network.state_dict(), {}),
+                                       ("w.tar", network.state_dict(), {}), ("old.bin", network.state_dict(), old)):
+            torch.save(content, self.folder / name, **options)
+            self.assertEqual(quern_weights.main([str(self.folder / name), str(file)]), 0, name)
+            self.assertEqual(list(quern_weights.read_safetensors(file)), ["weight", "bias"])
+            self.assertEqual(list(quern_weights.read_weights(self.folder / name)), ["weight", "bias"])
+        saved = self.folder / "gan.pt"
+        torch.save({"net": network.state_dict(), "other": torch.nn.Linear(5, 4).state_dict(), "epoch": 3}, saved)
+        for options, said in (([], "(--key net or other takes one)"), (["--key", "epoch"], "no state_dict under 'epoch'")):
+            error = io.StringIO()
+            with contextlib.redirect_stderr(error):
+                self.assertEqual(quern_weights.main([str(saved), str(file), *options]), 2)
+            self.assertIn(said, error.getvalue())
+        self.assertEqual(quern_weights.main([str(saved), str(file), "--key", "net"]), 0)
+        self.assertEqual(quern_weights.read_safetensors(file)["weight"].shape, (2, 3))
+
+    def test_a_header_that_begins_as_a_pickle(self):
+        """One of 128 bytes: its length begins with the byte of a pickle."""
+        file = self.folder / "w.safetensors"
+        header = json.dumps({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode().ljust(128)
+        file.write_bytes(len(header).to_bytes(8, "little") + header + np.float32([1]).tobytes())
+        self.assert_weights(quern_weights.read_weights(file), {"a": np.float32([1])})
+
+    def test_import_says_what_it_needs(self):
+        class Model:
+            state_dict = None
+
+        for tensors, options, said in (
+                (Model(), {}, "a Model, expected a dict of names and tensors: give its .state_dict()"), (7, {}, "an? int, expected"),
+                (WEIGHTS, {"program": str(self.folder / "quern")}, 'no program .*: expected program="PATH/quern"')):
+            with self.assertRaisesRegex(WeightsError, said):
+                quern_weights.import_weights(tensors, "r.toml", "out.h5", **options)
+        program = self.folder / "quern"
+        program.write_text(f"#!/bin/sh\necho \"$@\" > {self.folder}/arguments\n")
+        program.chmod(0o755)
+        quern_weights.import_weights(WEIGHTS, "r.toml", "out.h5", rename="=net.", skip=["a", "b"], program=str(program))
+        self.assertIn("--rename =net. --skip a --skip b", (self.folder / "arguments").read_text())
 
     @unittest.skipUnless(torch, "no PyTorch")
     def test_torch_takes_and_gives_state_dicts(self):
