@@ -74,10 +74,11 @@ std::optional<Rule> rule_of(const std::string& picture, const std::string& answe
 
 void check_pairs(const std::vector<std::string>& pictures,
                  const std::vector<std::string>& answers) {
-  if (pictures.empty() || pictures.size() != answers.size()) return;
+  const std::size_t count = std::min(pictures.size(), answers.size());
+  if (count == 0) return;
   const std::optional<Rule> rule = rule_of(stem_of(pictures[0]), stem_of(answers[0]));
   if (!rule) fail(pictures[0], answers[0]);
-  for (std::size_t i = 1; i < pictures.size(); ++i) {
+  for (std::size_t i = 1; i < count; ++i) {
     if (rule->holds(stem_of(pictures[i]), stem_of(answers[i]))) continue;
     // Of "000" and "001" the last digit looked like an end.
     const bool is_first = rule->picture.has_digits() || rule->answer.has_digits();

@@ -294,10 +294,11 @@ SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choo
   set.content.answer = Answer::none;
   set.content.answer_type = StoredType::uint8;
   if (!answer_source.path.empty()) {
+    // Of parts of sets of several sizes, others stand beside each other.
+    const bool are_aligned = answer.count == set.count || set.range.count == set.count;
+    if (answer.are_pictures && are_aligned) check_pairs(set.pictures, answer.pictures);
     check_counts(set, source, answer.count, answer_source.path);
-    if (answer.are_pictures)
-      check_pairs(set.pictures, answer.pictures);
-    else if (source.inputs.size() == 1)
+    if (!answer.are_pictures && source.inputs.size() == 1)
       set.out_of_order = std::move(input.out_of_order);
     if (has_labels) {
       set_labels(labels_of(std::move(answer.array), answer), source.classes, set);

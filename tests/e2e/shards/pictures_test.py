@@ -208,6 +208,10 @@ class PicturesTest(FormatCase):
         lost = self.flat("lost", *(f"{i:03}_mask.png" for i in (0, 1, 2, 4, 5, 999)))
         self.refused(f"'{images}/img_003.png' would be paired with '{lost}/004_mask.png': pictures and their answers are paired in "
                      "the order of their names, expected the same name for both", "--images", images, "--targets", lost)
+        less = self.flat("less", *(f"{i:03}_mask.png" for i in (0, 1, 2, 4, 5)))
+        self.refused(f"'{images}/img_003.png' would be paired with '{less}/004_mask.png'", "--images", images, "--targets", less)
+        less = self.flat("end_less", *(f"{i:03}_mask.png" for i in range(5)))
+        self.refused(f"'{images}' holds 6 images, but '{less}' holds targets of 5", "--images", images, "--targets", less)
         lost = self.flat("first", *(f"img_{i:03}.png" for i in (1, 2, 3, 4, 5, 6)))
         self.refused(f"'{images}/img_000.png' would be paired with '{lost}/img_001.png'", "--images", images, "--targets", lost)
         other = self.flat("other", *"ABCDEF.png AC.png AD.png AE.png AF.png AG.png".split())
