@@ -25,26 +25,30 @@ std::string list_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void check_feature_names(const std::vector<std::string>& trained,
-                         const std::vector<std::string>& found, const std::string& where) {
-  if (trained.empty() || found.empty() || trained == found) return;
+std::string feature_difference(const std::vector<std::string>& trained,
+                               const std::vector<std::string>& found, const std::string& where) {
+  if (trained.empty() || found.empty() || trained == found) return "";
   const auto lost =
       std::ranges::find_if_not(trained, [&](const std::string& name) { return has(found, name); });
   if (lost != trained.end()) {
-    throw InputError(fmt::format(
-        "the features of the two sets differ: number {} of the training data, '{}', is not in {}, "
-        "which has {} (expected the same columns in the same order)",
-        lost - trained.begin() + 1, printable(*lost), where, list_of(found)));
+    return fmt::format("number {} of the training data, '{}', is not in {}, which has {}",
+                       lost - trained.begin() + 1, printable(*lost), where, list_of(found));
   }
   const std::size_t first =
       static_cast<std::size_t>(std::ranges::mismatch(trained, found).in1 - trained.begin());
   const auto name = [&](const std::vector<std::string>& names) {
     return first < names.size() ? "'" + printable(names[first]) + "'" : std::string("none");
   };
-  throw InputError(fmt::format(
-      "the features of the two sets differ: number {} is {} in the training data and {} in {} "
-      "(expected the same columns in the same order)",
-      first + 1, name(trained), name(found), where));
+  return fmt::format("number {} is {} in the training data and {} in {}", first + 1, name(trained),
+                     name(found), where);
+}
+
+void check_feature_names(const std::vector<std::string>& trained,
+                         const std::vector<std::string>& found, const std::string& where) {
+  const std::string difference = feature_difference(trained, found, where);
+  if (difference.empty()) return;
+  throw InputError("the features of the two sets differ: " + difference +
+                   " (expected the same columns in the same order)");
 }
 
 }  // namespace quern

@@ -7,8 +7,12 @@
 
 namespace quern {
 
-/// InputError where both sets have names for their features and these differ. `where`: "the test
-/// data".
+/// A sentence where both sets have names for their features and these differ, else "". `where`:
+/// "the test data".
+std::string feature_difference(const std::vector<std::string>& trained,
+                               const std::vector<std::string>& found, const std::string& where);
+
+/// InputError where there is such a difference.
 void check_feature_names(const std::vector<std::string>& trained,
                          const std::vector<std::string>& found, const std::string& where);
 

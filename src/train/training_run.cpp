@@ -124,6 +124,7 @@ class TrainingRun::Parts {
   void find_start_again();
   void take_initial_weights();
   void check_same_samples() const;
+  void warn_of_other_features(const CheckpointState& state) const;
   void warn_of_other_inputs() const;
 
   Recipe recipe_;
@@ -222,6 +223,7 @@ void TrainingRun::Parts::take_initial_weights() {
       log::warn(sentence);
     warn_unless_empty(input_difference(weights->file.state().input, samples_.input_name(),
                                        training_data_name(recipe_.data)));
+    warn_of_other_features(weights->file.state());
   });
   trainer_->begin_with(weights ? &weights->tensors : nullptr);
 }
@@ -259,11 +261,20 @@ void TrainingRun::Parts::check_same_samples() const {
              "SHA-256 " + samples_.data_hash + (test_ ? ", of the test " + test_->data_hash : ""));
 }
 
+// Of weights that were trained on a table.
+void TrainingRun::Parts::warn_of_other_features(const CheckpointState& state) const {
+  const std::string difference = feature_difference(state.feature_names, samples_.feature_names,
+                                                    training_data_name(recipe_.data));
+  if (!difference.empty()) log::warn("the weights were trained with other features: " + difference);
+}
+
 void TrainingRun::Parts::warn_of_other_inputs() const {
   const std::string mine = samples_.input_name();
-  if (start_.checkpoint)
+  if (start_.checkpoint) {
     warn_unless_empty(
         input_difference(start_.checkpoint->state().input, mine, training_data_name(recipe_.data)));
+    warn_of_other_features(start_.checkpoint->state());
+  }
   if (!test_) return;
   warn_unless_empty(input_difference(mine, test_->input_name(), test_data_name(recipe_.data)));
   if (test_->classes > samples_.classes && samples_.has_labels())

@@ -97,6 +97,19 @@ class FeatureNamesTest(training.TrainingTest):
             self.assertNotEqual(done.code, 0, done)
             self.assertIn("number 1 is 'time' in the training data and 'u' in ", done.err + done.out)
 
+    def test_weights_of_other_features(self):
+        """Of a run that is resumed they are other data as well."""
+        self.train("table", "run")
+        done = self.quern("checkpoint", "export", "run", "--out", "run.safetensors")
+        self.assertEqual(done.code, 0, done)
+        said = "the weights were trained with other features: number 1 is 'time' in the training data and 'u' in 'table/train'"
+        init = 'network.init={type="checkpoint", file="run.safetensors"}'
+        self.assertNotIn(said, self.train("table", "same", init).err)
+        self.table("other.csv", "u", "time", "width, mm")
+        self.shards("train", "other.csv")
+        self.shards("test", "other.csv")
+        self.assertIn(said, self.train("table", "tuned", init).err)
+
     def test_shards_without_names_are_read(self):
         for folder in "table/train", "table/test":
             (file,) = (self.folder / folder).iterdir()
