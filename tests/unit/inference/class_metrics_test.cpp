@@ -33,10 +33,10 @@ TEST(ClassMetrics, OfEqualOutputsTheFirstCount) {
   EXPECT_EQ(metrics.correct_in_top(), std::ranges::count_if(labels, [](std::int32_t label) {
               return label < ClassMetrics::kTop;
             }));
-  EXPECT_EQ(metrics.predicted_as(0), samples.count);
+  EXPECT_EQ(metrics.predicted(0), samples.count);
   for (int label = 0; label < kClasses; ++label) {
     EXPECT_EQ(metrics.count(label, 0), std::ranges::count(labels, label)) << label;
-    EXPECT_EQ(metrics.samples_of(label), std::ranges::count(labels, label)) << label;
+    EXPECT_EQ(metrics.wanted(label), std::ranges::count(labels, label)) << label;
   }
 }
 
