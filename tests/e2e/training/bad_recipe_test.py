@@ -174,7 +174,7 @@ class BadRecipeTest(RefusalTest):
         self.refused([], "subcommand", ranks=[0])
         self.refused(["train"], "recipe", ranks=[0])
         self.refused(["train", "mlp.toml", "--nonsense"], "--nonsense")
-        self.refused(["evaluate", "run"], "--data")
+        self.refused(["evaluate", "run", "--data", ""], "--data: is empty")
 
     def test_processes_that_do_not_find_each_other(self):
         alone = {"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"}
