@@ -13,16 +13,24 @@ namespace quern {
 
 namespace {
 
+/// The first rank that has seen numbers; 0 where none has.
+int first_with_numbers(Communicator& comm, const ColumnSums& sums) {
+  const bool any = std::ranges::any_of(sums, [](const ColumnSum& s) { return s.count > 0; });
+  std::int64_t distance = any ? comm.size() - comm.rank() : 0;  // to the rank after the last
+  comm.all_reduce_max(std::span(&distance, 1));
+  return distance == 0 ? 0 : comm.size() - static_cast<int>(distance);
+}
+
 // Each rank has seen the numbers of its own samples alone.
 void sum_over_ranks(Communicator& comm, ColumnSums& sums) {
   std::int64_t columns = std::ssize(sums);
   comm.all_reduce_max(std::span(&columns, 1));
   sums.resize(static_cast<std::size_t>(columns));
   if (sums.empty() || comm.size() == 1) return;
-  // Around one origin: that of rank 0, which may have no samples and then takes 0.
+  // Around one origin, a number of the column: sums around another lose the deviation.
   std::vector<double> origins(sums.size());
   for (std::size_t i = 0; i < sums.size(); ++i) origins[i] = sums[i].origin;
-  comm.broadcast(std::as_writable_bytes(std::span(origins)), 0);
+  comm.broadcast(std::as_writable_bytes(std::span(origins)), first_with_numbers(comm, sums));
   std::vector<double> parts;
   for (std::size_t i = 0; i < sums.size(); ++i) {
     ColumnSum moved{.origin = origins[i]};

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <filesystem>
-#include <optional>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -16,58 +16,64 @@ namespace quern {
 
 namespace {
 
-std::string stem_of(const std::string& path) {
-  return std::filesystem::path(path).stem().string();
+std::vector<std::string> stems_of(const std::vector<std::string>& paths) {
+  std::vector<std::string> stems;
+  for (const std::string& path : paths)
+    stems.push_back(std::filesystem::path(path).stem().string());
+  return stems;
 }
 
-/// What the names of one side have around what tells its pictures apart.
-struct Affixes {
-  std::string begin;
-  std::string end;
-
-  std::optional<std::string> core_of(const std::string& stem) const {
-    if (stem.size() < begin.size() + end.size() || !stem.starts_with(begin) || !stem.ends_with(end))
-      return std::nullopt;
-    return stem.substr(begin.size(), stem.size() - begin.size() - end.size());
-  }
-  bool has_digits() const { return (begin + end).find_first_of("0123456789") != std::string::npos; }
-};
-
-struct Rule {
-  Affixes picture;
-  Affixes answer;
-
-  bool holds(const std::string& picture_stem, const std::string& answer_stem) const {
-    const std::optional<std::string> core = picture.core_of(picture_stem);
-    return core && core == answer.core_of(answer_stem);
-  }
-};
-
-/// Around the longest text that both have; nothing where they share none.
-std::optional<Rule> rule_of(const std::string& picture, const std::string& answer) {
-  std::string_view longest;
-  std::size_t in_answer = 0;
-  for (std::size_t begin = 0; begin < picture.size(); ++begin) {
-    for (std::size_t size = longest.size() + 1; begin + size <= picture.size(); ++size) {
-      const std::string_view part = std::string_view(picture).substr(begin, size);
-      const std::size_t found = answer.find(part);
-      if (found == std::string::npos) break;
-      longest = part;
-      in_answer = found;
-    }
-  }
-  if (longest.empty()) return std::nullopt;
-  const auto in_picture = static_cast<std::size_t>(longest.data() - picture.data());
-  return Rule{{picture.substr(0, in_picture), picture.substr(in_picture + longest.size())},
-              {answer.substr(0, in_answer), answer.substr(in_answer + longest.size())}};
+bool is_digit(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0;
 }
 
-[[noreturn]] void fail(const std::string& picture, const std::string& answer) {
-  throw InputError(fmt::format(
-      "'{}' would be paired with '{}': pictures and their answers are paired in the order of their "
-      "names, expected the same name for both, or one that differs by the same beginning or end in "
-      "all pairs, as '001.png' and '001_mask.png'",
-      printable(picture), printable(answer)));
+std::size_t common_begin(std::string_view a, std::string_view b) {
+  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+std::size_t common_end(std::string_view a, std::string_view b) {
+  const auto same = std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend());
+  return static_cast<std::size_t>(same.first - a.rbegin());
+}
+
+/// What tells the names of one side apart: without the beginning and the end that all of them have.
+/// Digits stay: of "img_001" and "img_002" that is "001" and "002".
+std::vector<std::string> cores_of(const std::vector<std::string>& stems) {
+  const std::string& first = stems.front();
+  std::size_t begin = first.size();
+  std::size_t end = first.size();
+  std::size_t shortest = first.size();
+  for (const std::string& stem : stems) {
+    begin = std::min(begin, common_begin(first, stem));
+    end = std::min(end, common_end(first, stem));
+    shortest = std::min(shortest, stem.size());
+  }
+  while (begin > 0 && is_digit(first[begin - 1])) --begin;
+  end = std::min(end, shortest - begin);
+  while (end > 0 && is_digit(first[first.size() - end])) --end;
+  std::vector<std::string> cores;
+  for (const std::string& stem : stems)
+    cores.push_back(stem.substr(begin, stem.size() - begin - end));
+  return cores;
+}
+
+bool are_alike(const std::string& a, const std::string& b) {
+  return a.find(b) != std::string::npos || b.find(a) != std::string::npos;
+}
+
+/// The pair to name where already the first ones do not agree: one odd name changes what all have
+/// in common.
+std::size_t first_unlike(const std::vector<std::string>& pictures,
+                         const std::vector<std::string>& answers) {
+  for (std::size_t i = 0; i < std::min(pictures.size(), answers.size()); ++i)
+    if (!are_alike(pictures[i], answers[i])) return i;
+  return 0;
+}
+
+bool are_the_same_in_another_order(std::vector<std::string> a, std::vector<std::string> b) {
+  std::ranges::sort(a);
+  std::ranges::sort(b);
+  return a == b;
 }
 
 }  // namespace
@@ -76,14 +82,26 @@ void check_pairs(const std::vector<std::string>& pictures,
                  const std::vector<std::string>& answers) {
   const std::size_t count = std::min(pictures.size(), answers.size());
   if (count == 0) return;
-  const std::optional<Rule> rule = rule_of(stem_of(pictures[0]), stem_of(answers[0]));
-  if (!rule) fail(pictures[0], answers[0]);
-  for (std::size_t i = 1; i < count; ++i) {
-    if (rule->holds(stem_of(pictures[i]), stem_of(answers[i]))) continue;
-    // Of "000" and "001" the last digit looked like an end.
-    const bool is_first = rule->picture.has_digits() || rule->answer.has_digits();
-    fail(pictures[is_first ? 0 : i], answers[is_first ? 0 : i]);
+  const std::vector<std::string> picture_stems = stems_of(pictures);
+  const std::vector<std::string> answer_stems = stems_of(answers);
+  const std::vector<std::string> picture_cores = cores_of(picture_stems);
+  const std::vector<std::string> answer_cores = cores_of(answer_stems);
+  const auto wrong = static_cast<std::size_t>(
+      std::ranges::mismatch(picture_cores, answer_cores).in1 - picture_cores.begin());
+  if (wrong == count) return;
+  if (are_the_same_in_another_order(picture_cores, answer_cores)) {
+    throw InputError(fmt::format(
+        "'{}' would be paired with '{}': pictures and their answers are paired in the order of "
+        "their names as texts, which is another one for the answers (expected numbers of one "
+        "length, with leading zeros)",
+        printable(pictures[wrong]), printable(answers[wrong])));
   }
+  const std::size_t named = wrong > 0 ? wrong : first_unlike(picture_stems, answer_stems);
+  throw InputError(fmt::format(
+      "'{}' would be paired with '{}': pictures and their answers are paired in the order of their "
+      "names, expected the same name for both, or one that differs by the same beginning or end in "
+      "all pairs, as '001.png' and '001_mask.png'",
+      printable(pictures[named]), printable(answers[named])));
 }
 
 }  // namespace quern

@@ -159,6 +159,8 @@ void append(SampleFile more, const std::string& first_path, SampleFile& all) {
   all.array.shape[0] += more.array.shape[0];
   all.labels.insert(all.labels.end(), more.labels.begin(), more.labels.end());
   all.pictures.insert(all.pictures.end(), more.pictures.begin(), more.pictures.end());
+  all.all_pictures.insert(all.all_pictures.end(), more.all_pictures.begin(),
+                          more.all_pictures.end());
   all.losses.add(more.losses);
 }
 
@@ -192,7 +194,9 @@ void add_chosen(const SampleSetSource& source, const std::vector<std::int64_t>& 
       if (count == counts[i]) return own;
       throw InputError(fmt::format("'{}' was changed while it was read", source.inputs[i]));
     };
-    append(read_input(source, source.inputs[i], choose_own), source.inputs.front(), all);
+    SampleFile file = read_input(source, source.inputs[i], choose_own);
+    file.all_pictures.clear();  // are in `all`
+    append(std::move(file), source.inputs.front(), all);
   }
 }
 
@@ -294,9 +298,8 @@ SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choo
   set.content.answer = Answer::none;
   set.content.answer_type = StoredType::uint8;
   if (!answer_source.path.empty()) {
-    // Of parts of sets of several sizes, others stand beside each other.
-    const bool are_aligned = answer.count == set.count || set.range.count == set.count;
-    if (answer.are_pictures && are_aligned) check_pairs(set.pictures, answer.pictures);
+    if (std::ssize(input.all_pictures) == set.count)
+      check_pairs(input.all_pictures, answer.all_pictures);
     check_counts(set, source, answer.count, answer_source.path);
     if (!answer.are_pictures && source.inputs.size() == 1)
       set.out_of_order = std::move(input.out_of_order);

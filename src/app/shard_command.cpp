@@ -245,7 +245,10 @@ void check_held_out(const ShardOptions& options) {
                     count_text(std::ssize(options.hold_out_to), "time")));
   if (options.hold_out.empty()) return;
   for (const double share : options.hold_out) check_share(share);
-  check_share(std::accumulate(options.hold_out.begin(), options.hold_out.end(), 0.0));
+  const double sum = std::accumulate(options.hold_out.begin(), options.hold_out.end(), 0.0);
+  if (sum >= 1)
+    throw InputError(
+        fmt::format("the shares of --hold-out add up to {}, expected less than 1", sum));
   if (options.split != "train")
     throw InputError("--hold-out takes a test set out of a training set, expected --split train");
   std::vector<std::string> folders = {options.out};

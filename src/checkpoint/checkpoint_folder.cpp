@@ -49,7 +49,9 @@ std::optional<std::int64_t> step_of_name(const std::string& name) {
   return step;
 }
 
-std::vector<CheckpointFile> list_checkpoints(const fs::path& folder) {
+namespace {
+
+std::vector<CheckpointFile> read_folder(const fs::path& folder) {
   std::vector<CheckpointFile> checkpoints;
   for (const fs::path& file : regular_files(folder)) {
     const auto step = step_of_name(file.filename().string());
@@ -57,6 +59,18 @@ std::vector<CheckpointFile> list_checkpoints(const fs::path& folder) {
   }
   std::sort(checkpoints.begin(), checkpoints.end(),
             [](const CheckpointFile& a, const CheckpointFile& b) { return a.step < b.step; });
+  return checkpoints;
+}
+
+}  // namespace
+
+std::vector<CheckpointFile> list_checkpoints(const fs::path& folder) {
+  // A run that goes on names a new checkpoint, then deletes the last one: who reads the folder
+  // meanwhile may see neither.
+  constexpr int kLooks = 3;
+  std::vector<CheckpointFile> checkpoints = read_folder(folder);
+  for (int look = 1; checkpoints.empty() && look < kLooks; ++look)
+    checkpoints = read_folder(folder);
   return checkpoints;
 }
 

@@ -137,7 +137,8 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
   keys.number("lr_factor", &L::lr_factor, above_zero(),
               "Its parameters learn at this many times the learning rate")
       .only_with("type", {"linear", "conv2d", "batch_norm", "layer_norm", "custom"})
-      .left_out_when("1.0");
+      .left_out_when("1.0")
+      .defaults_to("`1.0`");
   keys.string("kind", &L::kind, "Name under which a C++ program has registered the layer")
       .only_with("type", {"custom"})
       .required();

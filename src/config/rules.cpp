@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <initializer_list>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -221,7 +222,9 @@ void check_optimizer(const Checker& check) {
 
 void check_lr_factors(const Checker& check) {
   if (!check.are_sound({"network.layers"})) return;
+  std::set<float> factors;
   for (const LayerSpec& layer : check.recipe.network.layers) {
+    factors.insert(static_cast<float>(layer.lr_factor));
     if (layer.trainable || layer.lr_factor == 1) continue;
     const std::string line = layer.recipe_line > 0
                                  ? " (recipe line " + std::to_string(layer.recipe_line) + ")"
@@ -230,6 +233,11 @@ void check_lr_factors(const Checker& check) {
                                        " has an lr_factor and trainable = false, expected one of "
                                        "them: what is not trained has no rate");
     return;
+  }
+  if (factors.size() > kMaxLrFactors) {
+    check.report("network.layers", "has " + std::to_string(factors.size()) +
+                                       " different lr_factors, 1 among them, expected at most " +
+                                       std::to_string(kMaxLrFactors));
   }
 }
 

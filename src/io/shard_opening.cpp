@@ -66,6 +66,12 @@ void check_agreement(const ShardFile& file, const ShardHeader& header, const Sha
     fail(fmt::format("{} have shape {}, in the first shard {}", mine.input_name(),
                      to_string(mine.shape), to_string(theirs.shape)));
   }
+  if (mine.class_names != theirs.class_names || mine.feature_names != theirs.feature_names) {
+    const bool are_classes = mine.class_names != theirs.class_names;
+    fail(fmt::format(
+        "its {} have other names than in the first shard (or only one of them has names)",
+        are_classes ? "classes" : "features"));
+  }
   if (mine != theirs) {
     fail(fmt::format("it holds {}, the first shard {}", to_string(mine), to_string(theirs)));
   }

@@ -2,25 +2,24 @@
 #include "optim/parameter_groups.hpp"
 
 #include <algorithm>
-#include <string>
 
-#include "base/error.hpp"
+#include "base/assert.hpp"
 #include "optim/spread_chunks.hpp"
+#include "spec/network_spec.hpp"
 
 namespace quern {
 
 namespace {
 
-constexpr std::size_t kMaxGroups = 256;  // as many as a byte can number
+// With weight decay or without it.
+constexpr std::size_t kMaxGroups = 2 * kMaxLrFactors;
+static_assert(kMaxGroups <= 256, "numbers of one byte");
 
 /// The number of `group`, which joins `groups` if it is new.
 std::size_t number_of(const ParameterGroup& group, std::vector<ParameterGroup>& groups) {
   const auto found = std::ranges::find(groups, group);
   if (found != groups.end()) return static_cast<std::size_t>(found - groups.begin());
-  if (groups.size() == kMaxGroups) {
-    throw InputError("network.layers: more than " + std::to_string(kMaxGroups / 2) +
-                     " different lr_factors, expected at most so many");
-  }
+  expect(groups.size() < kMaxGroups, "no more groups than a byte can number");
   groups.push_back(group);
   return groups.size() - 1;
 }

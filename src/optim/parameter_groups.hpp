@@ -41,8 +41,8 @@ struct ParameterGroups {
   }
 };
 
-/// What `spec` and the layers say, for the `part` of the block that `table` describes. InputError:
-/// there are more than 256 groups.
+/// What `spec` and the layers say, for the `part` of the block that `table` describes. There are at
+/// most kMaxLrFactors different factors.
 ParameterGroups make_parameter_groups(const OptimizerSpec& spec, const ParameterTable& table,
                                       const OptimizerPart& part);
 

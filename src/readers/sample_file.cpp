@@ -202,6 +202,8 @@ SampleFile read_hdf5_file(const Location& place, const std::string& sha256,
                                       });
   file.array.name = fmt::format("'{}:{}'", place.path.string(), place.part);
   file.array.shape = std::move(numbers.shape);
+  // Of no samples, too: parts of several files are added.
+  if (file.array.sums.empty()) file.array.sums = sums_for(file.array.shape);
   constexpr NumberType kTypes[] = {NumberType::uint8, NumberType::integer, NumberType::floating};
   file.array.type = numbers.is_float16 ? NumberType::float16 : kTypes[numbers.values.index()];
   file.array.values = std::move(numbers.values);
@@ -224,6 +226,7 @@ SampleFile read_folder(const std::filesystem::path& path, const std::string& sha
   }
   const auto first_file = folder.files.begin() + folder.range.first;
   file.pictures.assign(first_file, first_file + folder.range.count);
+  file.all_pictures = std::move(folder.files);
   file.classes = static_cast<int>(folder.class_names.size());
   file.class_names = std::move(folder.class_names);
   file.empty_class = std::move(folder.empty_class);

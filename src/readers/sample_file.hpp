@@ -48,8 +48,9 @@ struct SampleFile {
   int classes = 0;                            ///< that there are, 0 without labels
   std::vector<std::string> class_names = {};  ///< of folders
   std::vector<std::string> pictures = {};     ///< the file of each sample of the range, of pictures
-  bool are_pictures = false;                  ///< PNG or JPEG files: uint8 [n, 1 or 3, h, w]
-  std::string empty_class = {};               ///< a folder without pictures, if any
+  std::vector<std::string> all_pictures = {};  ///< the same of all samples of the file
+  bool are_pictures = false;                   ///< PNG or JPEG files: uint8 [n, 1 or 3, h, w]
+  std::string empty_class = {};                ///< a folder without pictures, if any
   std::pair<std::string, std::string> out_of_order = {};  ///< as of ImageFolder
   PictureLosses losses = {};
   Sha256Match sha256 = Sha256Match::not_asked;

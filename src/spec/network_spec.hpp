@@ -2,6 +2,7 @@
 // What a network is, as plain data: the recipe's [network] table after parsing.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,9 @@ struct RecipeLine {
   operator int() const { return number; }
   friend bool operator==(const RecipeLine&, const RecipeLine&) { return true; }
 };
+
+/// Different lr_factors of a network: those of its layers, among them 1.
+inline constexpr std::size_t kMaxLrFactors = 128;
 
 struct LayerSpec {
   LayerType type = LayerType::linear;

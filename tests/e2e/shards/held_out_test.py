@@ -112,7 +112,7 @@ class HeldOutTest(shard_files.ShardTest):
         twice = ("--shuffle", 1, "--hold-out", "0.1", *to, "--hold-out")
         self.refused("--hold-out is given 2 times, --hold-out-to 1 time, expected", *twice, "0.1")
         self.refused("folder of another --hold-out-to", *twice, "0.1", "--hold-out-to", f"{self.test}/")
-        self.refused("between 0 and 1", *twice, "0.9", "--hold-out-to", self.folder / "v")
+        self.refused("the shares of --hold-out add up to 1, expected less than 1", *twice, "0.9", "--hold-out-to", self.folder / "v")
         self.refused("nothing of 40 samples is left", *twice, "0.899", "--hold-out-to", self.folder / "v")
         self.refused("--split train", "--shuffle", 1, "--hold-out", "0.1", *to, "--split", "test")
         self.refused("--shuffle", "--shuffle", -1)

@@ -59,9 +59,14 @@ class LargeOffsetTest(FormatCase):
         mpiexec = subprocess.run(["which", "mpiexec"], capture_output=True, text=True, check=False).stdout.strip()
         if not mpiexec:
             self.skipTest("no mpiexec")
-        done = subprocess.run([mpiexec, "-n", "3", shard_files.PROGRAM, "shard", "--images", "all.npy", "--out", self.out,
-                               "--shards", "4", "--force"], capture_output=True, text=True, check=False, cwd=self.folder)
-        self.assertEqual((done.returncode, done.stderr.count("column 2 " + SAID)), (0, 1), done)
+        for name in "a", "b":
+            with h5py.File(self.folder / f"{name}.h5", "w") as file:
+                file["x"] = np.load(self.folder / f"{name}.npy")
+        # Also with fewer shards than ranks, where some have no samples.
+        for shards, *files in (4, "all.npy"), (2, "all.npy"), (3, "a.npy", "b.npy"), (3, "a.h5:x", "b.h5:x"):
+            done = subprocess.run([mpiexec, "-n", "3", shard_files.PROGRAM, "shard", "--images", *files, "--out", self.out,
+                                   "--shards", str(shards), "--force"], capture_output=True, text=True, check=False, cwd=self.folder)
+            self.assertEqual((done.returncode, done.stderr.count("column 2 " + SAID)), (0, 1), done)
 
     def test_nothing_is_said_of_others(self):
         kept = np.stack([1e9 * np.random.default_rng(2).standard_normal(COUNT), np.full(COUNT, 1.7e9 + 1), 0.1 + np.arange(COUNT),

@@ -119,6 +119,15 @@ TEST(Launch, TorchrunInAStepOfSrunIsRefusedToo) {
   EXPECT_THAT(refusal(variables, 1), HasSubstr("torchrun"));
 }
 
+TEST(Launch, VariablesOfWhatStartedTorchrunDoNotHideIt) {
+  for (const auto& [size, rank] : {std::pair("PMI_SIZE", "PMI_RANK"),
+                                   std::pair("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK")}) {
+    Variables variables = kTorchrun;
+    variables.insert({{size, "1"}, {rank, "0"}});
+    EXPECT_THAT(refusal(variables, 1), HasSubstr("torchrun")) << size;
+  }
+}
+
 TEST(Launch, AWorldSizeAloneSaysNothing) {
   const Variables stray = {{"WORLD_SIZE", "8"}, {"RANK", "3"}};
   EXPECT_FALSE(launch_with(stray).size);

@@ -129,6 +129,21 @@ TEST_P(BadValues, AreRefusedWithWhatWasExpected) {
   EXPECT_EQ(error_of(small_recipe(GetParam().before, GetParam().after)), GetParam().message);
 }
 
+TEST(RecipeProblems, TooManyRates) {
+  const auto with_rates = [](int count) {
+    std::string layers;
+    for (int i = 1; i <= count; ++i)
+      layers += std::string(i > 1 ? ", " : "") +
+                "{type = \"linear\", features = 10, lr_factor = " + std::to_string(i) + ".0}";
+    return small_recipe("{type = \"linear\", features = 10}", layers);
+  };
+  EXPECT_EQ(error_of(with_rates(128)), "");
+  EXPECT_EQ(
+      error_of(with_rates(129)),
+      "r.toml:9: network.layers: has 129 different lr_factors, 1 among them, expected at most "
+      "128");
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Types, BadValues,
     testing::Values(

@@ -334,15 +334,6 @@ TEST(Optimizer, TensorsLearnAtTheirOwnRates) {
   }
 }
 
-TEST(Optimizer, TooManyRatesAreRefused) {
-  ParameterTable table;
-  for (int i = 0; i < 257; ++i) {
-    table.add(std::to_string(i), {1}, 1, ParameterKind::weight);
-    table.set_lr_factor(static_cast<std::size_t>(i), static_cast<float>(i + 1));
-  }
-  EXPECT_THROW(make_optimizer(sgd(0, false, 0), table), InputError);
-}
-
 TEST(Optimizer, StateHasPyTorchsNames) {
   const auto names = [](const OptimizerSpec& spec) {
     const auto optimizer = make_optimizer(spec, table_of(16));
