@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <optional>
+#include <string_view>
 #include <system_error>
 
 namespace quern {
@@ -25,10 +26,14 @@ std::string path_with_columns(const SampleSource& source, const std::vector<std:
   for (std::size_t column = 0; column < table->names.size(); ++column)
     found.push_back(column_name(table->names, column));
   if (found == names) return source.path;
-  std::vector<std::ptrdiff_t> numbers;
+  std::map<std::string_view, std::vector<std::size_t>> numbers_of_name;
+  for (std::size_t column = 0; column < found.size(); ++column)
+    numbers_of_name[found[column]].push_back(column + 1);
+  std::vector<std::size_t> numbers;
   for (const std::string& name : names) {
-    if (std::ranges::count(found, name) != 1) return source.path;
-    numbers.push_back(std::ranges::find(found, name) - found.begin() + 1);
+    const std::vector<std::size_t>& having = numbers_of_name[name];
+    if (having.size() != 1) return source.path;
+    numbers.push_back(having.front());
   }
   return fmt::format("{}:{}", source.path, fmt::join(numbers, ","));
 }

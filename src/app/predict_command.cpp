@@ -153,8 +153,9 @@ ExitCode predict(Communicator& comm, const PredictOptions& options) {
   const Recipe& recipe = checkpoint.recipe;
   ForwardModel forward(comm, recipe);
   Model& model = forward.model();
-  const std::vector<std::string> features = split_lines(broadcast_string(
-      comm, checkpoint.state() ? join_lines(checkpoint.state()->feature_names) : ""));
+  const CheckpointState* trained = checkpoint.state();
+  const std::vector<std::string> features =
+      broadcast_strings(comm, trained ? trained->feature_names : std::vector<std::string>{});
   std::vector<std::string> files;
   const Samples samples = load_samples(forward.grid(), recipe, options, features, files);
   const bool is_classifier = recipe.loss.type == LossType::cross_entropy;

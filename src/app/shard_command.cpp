@@ -117,8 +117,7 @@ void divide_targets(Communicator& comm, const ShardOptions& options, SampleSet& 
   const std::string files = origins_of(options.source).answers;
   if (largest < kMostClasses) {
     log::warn(fmt::format(
-        "{}: pictures with values up to {} alone were divided by 255: maps of class numbers are "
-        "not "
+        "{}: pictures whose largest value is {} were divided by 255: maps of class numbers are not "
         "supported as targets (a mask of 0 and 255, or a channel of a .npy file, for each class)",
         files, largest));
   } else {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "samples/largest_input.hpp"
 
-#include <algorithm>
-
-#include "comm/exchange.hpp"
+#include <cstdint>
+#include <span>
 
 namespace quern {
 
@@ -21,7 +20,10 @@ double largest_input(Communicator& comm, const Samples& samples) {
         if (value > most) most = value;
       },
       Kokkos::Max<float>(largest));
-  return std::ranges::max(all_gather_value(comm, static_cast<double>(largest)));
+  // Bits of numbers that are not negative are in the order of the numbers.
+  std::int64_t bits = Kokkos::bit_cast<std::int32_t>(largest);
+  comm.all_reduce_max(std::span(&bits, 1));
+  return Kokkos::bit_cast<float>(static_cast<std::int32_t>(bits));
 }
 
 }  // namespace quern

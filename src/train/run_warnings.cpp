@@ -110,8 +110,7 @@ std::string adam_by_another_name(const Recipe& recipe) {
   const OptimizerSpec& optimizer = recipe.optimizer;
   if (optimizer.type != OptimizerType::adamw || optimizer.weight_decay != 0) return "";
   return "optimizer.type = \"adamw\" with weight_decay 0 is \"adam\" (PyTorch's default of AdamW "
-         "is "
-         "weight_decay 0.01)";
+         "is weight_decay 0.01)";
 }
 
 // In front of the loss, which has a function of its own for what comes out.

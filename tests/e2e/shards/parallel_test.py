@@ -237,6 +237,19 @@ class ParallelTest(FolderTest):
                 self.assertFalse((self.folder / "new").exists())
             bad.write_bytes(good)
 
+    def test_pairs_that_no_rank_reads_together(self):
+        """With a shard for each picture: names are compared with those of all."""
+        for folder, names in (("numbers", ("1", "2", "10")), ("masks", ("1_m", "2_m", "10_m")), ("agree", ("m1", "m2", "m10"))):
+            (self.folder / folder).mkdir()
+            for name in names:
+                Image.new("L", (4, 4)).save(self.folder / folder / f"{name}.png")
+        for ranks in (1, 3, 4):
+            error = self.refused("--images", "numbers", "--targets", "masks", "--shards", 3, ranks=ranks)
+            self.assertIn("'numbers/1.png' would be paired with 'masks/10_m.png'", error)
+            self.assertIn("leading zeros", error)
+            done = self.shard(f"agree{ranks}", "--images", "numbers", "--targets", "agree", "--shards", 3, ranks=ranks)
+            self.assertEqual(set(done.codes), {0}, done)
+
     def test_labels_that_one_rank_reads(self):
         """The sample has its number in the file, whoever finds it."""
         self.more_formats()

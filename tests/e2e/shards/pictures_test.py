@@ -235,7 +235,7 @@ class PicturesTest(FormatCase):
         for name, values, stored, says in (
                 ("bytes", [0, 255, 128, 255], [0, 1, 128 / 255, 1], "quern: '{}': the pictures' bytes are divided by 255"),
                 ("bits", [0, 1, 1, 0], [0, 1, 1, 0], ""),
-                ("classes", [0, 1, 3, 2], [0, 1 / 255, 3 / 255, 2 / 255], "warning: '{}': pictures with values up to 3 alone")):
+                ("classes", [0, 1, 3, 2], [0, 1 / 255, 3 / 255, 2 / 255], "warning: '{}': pictures whose largest value is 3 were divided")):
             masks = self.flat(name, *names, values=values)
             done = self.quern("shard", "--images", images, "--targets", masks, "--out", self.out, "--force")
             self.assertEqual(done.returncode, 0, done)

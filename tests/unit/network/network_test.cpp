@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "base/error.hpp"
@@ -254,6 +256,25 @@ TEST(Network, WantsToKnowTheSampleOfEachRow) {
   expect_error([&] { network.forward(ExecSpace(), step, arrays); }, ExitCode::failure,
                {"StepContext::sample_of_row tells of 0 rows",
                 "expected the " + std::to_string(batch.rows()) + " of the batch"});
+}
+
+TEST(Network, TensorsHaveTheRateOfTheirLayer) {
+  NetworkSpec spec = network_of({4, 3, 3}, {conv2d(5, 2, 1, 0), simple(LayerType::batch_norm), relu,
+                                            flatten, linear(7), linear(3)});
+  spec.layers[1].lr_factor = 0.5;
+  spec.layers[5].lr_factor = 2;
+  std::map<std::string, float> factors;
+  const Network network(spec);
+  for (const ParameterEntry& entry : network.table().entries())
+    factors[entry.name.substr(0, entry.name.find('.'))] += entry.lr_factor;
+  const std::string& norm = spec.layers[1].name;
+  const std::string& last = spec.layers[5].name;
+  for (const auto& [layer, sum] : factors) {
+    const int tensors = layer == norm ? 4 : 2;  // with the running statistics
+    const float expected = layer == norm ? 0.5f : layer == last ? 2.0f : 1.0f;
+    EXPECT_EQ(sum, static_cast<float>(tensors) * expected) << layer;
+  }
+  EXPECT_EQ(factors.size(), 4u);
 }
 
 }  // namespace quern::test
