@@ -291,12 +291,31 @@ class EndsTest(unittest.TestCase):
                 ("Unable to contact slurm controller (connect failure)", 1, 4), ("", 124, 4)):
             with self.subTest(answer):
                 said = self.run_script(f"""
-                    scontrol() {{ echo "{answer}"; echo a try >&3; return {status}; }}
+                    scontrol() {{ [[ $1 == show ]] || {{ echo "{answer}"; echo a try >&3; return {status}; }}; }}
                     sleep() {{ SECONDS=$((SECONDS + 500)); }}
                     exec 3>&1; requeue 7; echo "then $?" """)[1]
                 self.assertEqual(said.count("a try"), tries, said)
                 self.assertIn("then 1\n", said)
                 self.assertEqual("trying for 20 minutes" in said, tries > 1, said)
+
+    def test_nodes_are_left_out_where_the_requeue_ends_scontrol_too(self):
+        for state, left_out in (("COMPLETING", True), ("PENDING", True), ("RUNNING", False)):
+            with self.subTest(state):
+                said = self.run_script(f"""
+                    nodes_to_omit=node2
+                    choose_nodes_to_omit() {{ :; }}
+                    timeout() {{ shift; "$@"; }}
+                    scontrol() {{
+                      case $1 in
+                        show) echo "JobId=7 JobState={state} Reason=None" ;;
+                        requeue) return 143 ;;
+                      esac
+                    }}
+                    sleep() {{ SECONDS=$((SECONDS + 500)); }}
+                    requeue 7; echo "then $?" """)[1]
+                self.assertEqual("left out from now on: node2\n" in said, left_out, said)
+                self.assertEqual("trying for 20 minutes" in said, not left_out, said)
+                self.assertIn(f"then {int(not left_out)}\n", said)
 
     def test_a_stop_that_the_program_finds_is_no_wrong_input(self):
         self.assertEqual(self.end(2)[0], 2)

@@ -85,6 +85,9 @@ requeue_this_job() {
   requeue "$(this_job)"
 }
 
+# Does Slurm end job $1 to start it again? It ends scontrol and timeout with it, maybe before they have their answer.
+is_requeued() { [[ "$(timeout 60 scontrol show job -o "$1" 2>/dev/null)" =~ JobState=(COMPLETING|PENDING|REQUEUED) ]]; }
+
 # Slurm's controller may be busy, or restart just now: a night's run must not end for that.
 requeue() {
   local id="$1" answer status end=$((SECONDS + 1200)) told=no
@@ -101,6 +104,7 @@ requeue() {
         return 1
         ;;
     esac
+    ! is_requeued "$id" || break
     [[ $told == yes ]] || say "Slurm does not requeue it (${answer//$'\n'/ }): trying for 20 minutes"
     told=yes
     ((SECONDS < end)) || return 1
