@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How scripts/test counts: skips inside programs are seen, and only expected ones are no failure."""
+import fnmatch
 import os
 import pathlib
 import re
@@ -144,6 +145,19 @@ class TestReportTest(unittest.TestCase):
                 quiet += [file.name for call in re.findall(r"unittest\.main\(([^\n]*)\)", text)
                           if "verbosity=" not in call]
         self.assertEqual(quiet, [])
+
+    def test_listed_tests_are_there(self):
+        """A test that is renamed takes its line along."""
+        there = set()
+        for file in (file for form in ("*_test.*", "check_*.py") for file in (tree.ROOT / "tests").rglob(form)):
+            text = file.read_text(encoding="utf-8")
+            there.update(".".join(names) for names in re.findall(r"^TEST(?:_[FP])?\((\w+),\s*(\w+)\)", text, re.M))
+            there.update(re.findall(r"^    def (test_\w+)", text, re.M))
+        rows = [line.split(" | ") for line in LIST.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+        # Of Sizes/Suite.Test/3, which is made of one of several values.
+        names = [re.sub(r"^\w+/|/[^/]*$", "", name) for _, name, *_ in rows]
+        self.assertGreater(len(names), 30)
+        self.assertEqual([name for name in names if not fnmatch.filter(there, name)], [])
 
     def test_options_between_the_runs(self):
         with tempfile.TemporaryDirectory() as folder:
