@@ -58,6 +58,9 @@ constexpr LayerRow kLayerRows[] = {
     {"quern::layers::batch_norm_add", {0, 1, 0, 2, 0, 0}},  // the addend is laid out as y
     {"quern::layers::batch_norm_gradients", {0, 1, 0, 0, 1, 0}},
     {"quern::layers::batch_norm_backward", {0, 1, 1, 0, 1, 0}},
+    {"quern::layers::group_norm", {0, 1, 0, 1, 0, 1}},
+    {"quern::layers::group_norm_statistics", {0, 1, 0, 0, 0, 0}},  // on a device
+    {"quern::layers::group_norm_backward", {0, 1, 1, 0, 1, 1}},
     {"quern::layers::layer_norm", {0, 1, 0, 1, 0, 1}},
     {"quern::layers::layer_norm_statistics", {0, 1, 0, 0, 0, 0}},  // on a device
     {"quern::layers::layer_norm_gradients", {0, 1, 0, 0, 1, 0}},
@@ -130,6 +133,9 @@ constexpr const char* kWithoutCost[] = {
     "quern::layers::batch_norm_blocks",     //
     "quern::layers::batch_norm_slopes",     //
     "quern::layers::batch_norm_no_slopes",  //
+    "quern::layers::group_norm_sums",       //
+    "quern::layers::group_norm_gradients",  //
+    "quern::layers::group_norm_means",      // on a device
     "quern::layers::layer_norm_sums",       //
     "quern::layers::layer_norm_means",      // a few numbers a sample
     "quern::linalg::add_own_sums",          //

@@ -20,8 +20,10 @@ constexpr std::string_view kPartOfLoss =
 constexpr std::string_view kNoNearby =
     "Quern has none; \"cosine\" with warmup_steps or warmup_epochs is nearest";
 
+constexpr std::string_view kInstanceNorm =
+    "Quern has none; \"group_norm\" with as many groups as channels is the same";
+
 constexpr AbsentName kAbsentKeys[] = {
-    {"groups", kNone},
     {"dilation", kNone},
     {"paddingmode", kNone},
     {"ceilmode", kNone},
@@ -56,9 +58,8 @@ constexpr AbsentName kAbsentValues[] = {
     {"concat", kNone},
     {"concatenate", kNone},
     {"cat", kNone},
-    {"groupnorm", kNone},
-    {"instancenorm", kNone},
-    {"instancenorm2d", kNone},
+    {"instancenorm", kInstanceNorm},
+    {"instancenorm2d", kInstanceNorm},
     {"rmsprop", "Quern has none; \"adam\" with betas = [0.0, 0.99] is nearest"},
     {"adagrad", "Quern has none; \"adam\" is nearest"},
     {"adadelta", "Quern has none; \"adam\" is nearest"},

@@ -90,6 +90,12 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
   keys.integer("size", &L::size, from_to(1, kMaxWindow), "Height and width of the window")
       .only_with("type", {"max_pool2d", "avg_pool2d"})
       .required();
+  keys.integer(
+          "groups", &L::groups, from_to(1, kMaxFeatures),
+          "Equal sets of neighbouring channels, each of which is normalised by itself; as many "
+          "as channels: instance normalisation")
+      .only_with("type", {"group_norm"})
+      .required();
   keys.integer("stride", &L::stride, from_to(1, kMaxWindow), "Pixels from one window to the next")
       .only_with("type", {"conv2d", "max_pool2d", "avg_pool2d"})
       .defaults_to("`1`; pools: `size`");
@@ -115,7 +121,7 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
               "Weight of a batch in the running statistics, which evaluation uses")
       .only_with("type", {"batch_norm"});
   keys.number("eps", &L::eps, above_zero(), "Added to the variance")
-      .only_with("type", {"batch_norm", "layer_norm"});
+      .only_with("type", {"batch_norm", "layer_norm", "group_norm"});
   keys.choice(
           "statistics", &L::statistics,
           {{"global", Statistics::global},
@@ -131,12 +137,12 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
                "Batch normalisation still takes mean and variance of the batch, and its running "
                "statistics are still updated, as in PyTorch with `requires_grad_(False)`, "
                "except with `statistics = \"running\"`")
-      .only_with("type", {"linear", "conv2d", "batch_norm", "layer_norm"})
+      .only_with("type", {"linear", "conv2d", "batch_norm", "layer_norm", "group_norm"})
       .left_out_when("true")
       .defaults_to("`true`");
   keys.number("lr_factor", &L::lr_factor, above_zero(),
               "Its parameters learn at this many times the learning rate")
-      .only_with("type", {"linear", "conv2d", "batch_norm", "layer_norm", "custom"})
+      .only_with("type", {"linear", "conv2d", "batch_norm", "layer_norm", "group_norm", "custom"})
       .left_out_when("1.0")
       .defaults_to("`1.0`");
   keys.string("kind", &L::kind, "Name under which a C++ program has registered the layer")
@@ -191,6 +197,7 @@ std::string default_layer_name(LayerType type, int number) {
   if (type == LayerType::conv2d) stem = "conv";
   if (type == LayerType::batch_norm) stem = "bn";
   if (type == LayerType::layer_norm) stem = "ln";
+  if (type == LayerType::group_norm) stem = "gn";
   return stem + std::to_string(number);
 }
 

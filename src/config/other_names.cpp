@@ -89,6 +89,7 @@ constexpr OtherName kKeys[] = {
     {"kernel_size", "size"},
     {"pool_size", "size"},
     {"use_bias", "bias"},
+    {"num_groups", "groups"},
     {"rate", "p"},
     {"requires_grad", "trainable"},
     {"frozen", "trainable"},

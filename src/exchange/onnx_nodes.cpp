@@ -17,6 +17,7 @@ std::string output_of(const std::string& layer) {
 }
 
 constexpr const char* kImageAxes = "quern.image_axes";
+constexpr const char* kChannelAxes = "quern.channel_axes";
 constexpr const char* kHalf = "quern.half";
 constexpr const char* kOne = "quern.one";
 constexpr const char* kSqrtHalf = "quern.sqrt_half";
@@ -154,6 +155,41 @@ OnnxValue OnnxNodes::gelu(const LayerSpec& layer, const OnnxValue& x) {
   return {output_of(layer.name), x.shape, x.has_image_axes};
 }
 
+// Sets of channels as the channels of an instance normalisation, for opset 17 has no other word for
+// it; weight and bias are of the channels.
+OnnxValue OnnxNodes::group_norm(const LayerSpec& layer, const OnnxValue& x) {
+  const std::string& name = layer.name;
+  const std::int64_t sets = layer.groups;
+  std::vector<std::int64_t> shape = x.axes();
+  shape.insert(shape.begin(), 0);  // as many samples
+  graph_.add_initializer(name + ".sets", std::array<std::int64_t, 3>{0, sets, -1});
+  graph_.add_initializer(name + ".shape", shape);
+  graph_.add_initializer(name + ".ones", {sets},
+                         std::vector<float>(static_cast<std::size_t>(sets), 1.0f));
+  graph_.add_initializer(name + ".zeros", {sets},
+                         std::vector<float>(static_cast<std::size_t>(sets), 0.0f));
+  const auto step = [&](const char* type, const std::string& suffix,
+                        const std::vector<std::string>& inputs,
+                        const OnnxAttributes& attributes = {}) {
+    graph_.add_node(type, name + suffix, inputs, name + suffix, attributes);
+    return name + suffix;
+  };
+  const auto of_channels = [&](const std::string& parameter, const std::string& suffix) {
+    if (!x.has_image_axes) return name + parameter;
+    if (!std::exchange(has_channel_axes_, true))
+      graph_.add_initializer(kChannelAxes, std::array<std::int64_t, 2>{1, 2});
+    return step("Unsqueeze", suffix, {name + parameter, kChannelAxes});
+  };
+  const std::string in_sets = step("Reshape", ".in_sets", {x.name, name + ".sets"});
+  const std::string alike =
+      step("InstanceNormalization", ".alike", {in_sets, name + ".ones", name + ".zeros"},
+           {{"epsilon", static_cast<float>(layer.eps)}});
+  const std::string normalized = step("Reshape", ".normalized", {alike, name + ".shape"});
+  const std::string scaled = step("Mul", ".scaled", {normalized, of_channels(".weight", ".scale")});
+  graph_.add_node("Add", name, {scaled, of_channels(".bias", ".shift")}, output_of(name));
+  return {output_of(name), x.shape, x.has_image_axes};
+}
+
 OnnxValue OnnxNodes::compute(const LayerSpec& layer, const OnnxValue& x) {
   const auto eps = static_cast<float>(layer.eps);
   switch (layer.type) {
@@ -201,6 +237,8 @@ OnnxValue OnnxNodes::compute(const LayerSpec& layer, const OnnxValue& x) {
       return node("LayerNormalization", layer, from, {"weight", "bias"},
                   {{"axis", std::int64_t{1}}, {"epsilon", eps}});
     }
+    case LayerType::group_norm:
+      return group_norm(layer, x);
     case LayerType::flatten: {
       if (!x.has_image_axes) return x;
       OnnxValue y = node("Flatten", layer, x, {}, {{"axis", std::int64_t{1}}});

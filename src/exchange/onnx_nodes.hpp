@@ -49,6 +49,7 @@ class OnnxNodes {
   OnnxValue as_flat(const OnnxValue& value, const std::string& layer);
   OnnxValue compute(const LayerSpec& layer, const OnnxValue& x);
   OnnxValue window(const LayerSpec& layer, const OnnxValue& x);
+  OnnxValue group_norm(const LayerSpec& layer, const OnnxValue& x);
   OnnxValue gelu(const LayerSpec& layer, const OnnxValue& x);
   OnnxValue sum(const LayerSpec& layer);
   OnnxValue node(const std::string& type, const LayerSpec& layer, const OnnxValue& x,
@@ -58,6 +59,7 @@ class OnnxNodes {
   std::map<std::string, OnnxValue> values_;  // by layer
   OnnxValue last_;
   bool has_axes_ = false;  // initialisers that several nodes share
+  bool has_channel_axes_ = false;
   bool has_scalars_ = false;
 };
 

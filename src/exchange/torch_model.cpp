@@ -163,6 +163,10 @@ class Writer {
         return module(layer, is_image ? x.variable : as_flat(x), is_image, x,
                       fmt::format("LayerNorm({}, eps={})", shape_of(shape, is_image), layer.eps));
       }
+      case LayerType::group_norm:
+        return module(
+            layer, x.variable, x.has_image_axes, x,
+            fmt::format("GroupNorm({}, {}, eps={})", layer.groups, shape.channels, layer.eps));
       case LayerType::max_pool2d:
       case LayerType::avg_pool2d:
         return pool(layer, x);

@@ -9,6 +9,7 @@
 #include "layers/dropout.hpp"
 #include "layers/elementwise.hpp"
 #include "layers/global_avg_pool.hpp"
+#include "layers/group_norm.hpp"
 #include "layers/layer_norm.hpp"
 #include "layers/linear.hpp"
 #include "layers/pool2d.hpp"
@@ -57,6 +58,14 @@ std::string describe(const LayerSpec& spec) {
 
 namespace {
 
+void check_groups(const LayerSpec& spec, const Shape& input) {
+  if (input.channels % spec.groups != 0) {
+    refuse(spec, input,
+           "its groups = " + std::to_string(spec.groups) + " do not divide the " +
+               std::to_string(input.channels) + " channels");
+  }
+}
+
 // Kernels index the values of a sample with int.
 void check_size(const LayerSpec& spec, const std::string& what, const Shape& shape) {
   if (!shape.is_too_large()) return;
@@ -96,6 +105,9 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const Shape& input, int
       return std::make_unique<BatchNorm>(spec, input, choice);
     case LayerType::layer_norm:
       return std::make_unique<LayerNorm>(spec, input);
+    case LayerType::group_norm:
+      check_groups(spec, input);
+      return std::make_unique<GroupNorm>(spec, input);
     case LayerType::custom:
       return make_custom_layer(spec, input);
     case LayerType::flatten:

@@ -25,6 +25,7 @@ enum class LayerType {
   dropout,
   batch_norm,
   layer_norm,
+  group_norm,
   flatten,
   add,
   custom,  ///< of a C++ program (network/custom_layer.hpp)
@@ -54,8 +55,8 @@ inline constexpr std::size_t kMaxLrFactors = 128;
 struct LayerSpec {
   LayerType type = LayerType::linear;
   /// Unique in the network. Recipes' default, which a program states itself: "fc<n>" for linear,
-  /// "conv<n>" for conv2d, "bn<n>" for batch_norm, "ln<n>" for layer_norm, "<type><n>" for the
-  /// rest, n counting from 1 per type, as PyTorch users name them.
+  /// "conv<n>" for conv2d, "bn<n>" for batch_norm, "ln<n>" for layer_norm, "gn<n>" for
+  /// group_norm, "<type><n>" for the rest, n counting from 1 per type, as PyTorch users name them.
   std::string name = {};
   /// Names of the layers whose outputs it reads, all of them before it; empty: the one before.
   /// "input" is what the network reads, unless a layer has that name. add: at least two.
@@ -66,11 +67,12 @@ struct LayerSpec {
   int stride = 1;                ///< conv2d; pools: defaults to size when the recipe leaves it out
   int padding = 0;               ///< conv2d, pools
   bool bias = true;              ///< linear, conv2d: adds one to each output unit or channel
+  int groups = 0;                ///< group_norm: sets of channels
   int size = 0;                  ///< pools: window height and width
   double probability = 0;        ///< dropout: probability that a unit is zeroed
   double negative_slope = 0.01;  ///< leaky_relu
   double momentum = 0.1;         ///< batch_norm: weight of a batch in the running statistics
-  double eps = 1e-5;             ///< batch_norm, layer_norm: added to the variance
+  double eps = 1e-5;             ///< normalisations: added to the variance
   Statistics statistics = Statistics::global;  ///< batch_norm
   std::string kind = {};                       ///< custom: the name it was registered under
   bool trainable = true;  ///< layers with parameters, but custom: false: they stay as they are

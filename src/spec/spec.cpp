@@ -19,6 +19,7 @@ bool computes_images(const NetworkSpec& network) {
       case LayerType::max_pool2d:
       case LayerType::avg_pool2d:
       case LayerType::global_avg_pool:
+      case LayerType::group_norm:
         return true;
       case LayerType::batch_norm:
       case LayerType::layer_norm:

@@ -33,6 +33,8 @@ const char* to_string(LayerType type) {
       return "batch_norm";
     case LayerType::layer_norm:
       return "layer_norm";
+    case LayerType::group_norm:
+      return "group_norm";
     case LayerType::flatten:
       return "flatten";
     case LayerType::add:

@@ -37,6 +37,7 @@ PLANS = {
     "residual": dict(steps=5, outputs=11, after=(1, 3, 5)),
     "small-resnet": dict(steps=3, outputs=22, after=(1, 3)),
     "layer-norm": dict(steps=5, outputs=11, after=(1, 3, 5)),
+    "group-norm": dict(steps=5, outputs=11, after=(1, 3, 5)),
     "activations": dict(steps=5, outputs=13, after=(1, 3, 5)),
     "adamw-clip": dict(steps=5, outputs=24, after=(1, 3, 5)),
     "label-smoothing": dict(steps=5, outputs=13, after=(1, 3, 5)),

@@ -8,7 +8,7 @@ residual network become the layers that they stand for, with torchvision's names
 import math
 from typing import NamedTuple
 
-SHORT_NAMES = {"linear": "fc", "conv2d": "conv", "batch_norm": "bn", "layer_norm": "ln"}
+SHORT_NAMES = {"linear": "fc", "conv2d": "conv", "batch_norm": "bn", "layer_norm": "ln", "group_norm": "gn"}
 EXPANSION = {"basic_block": 1, "bottleneck": 4}  # output channels over `channels`
 
 
@@ -107,7 +107,7 @@ def layers_of(recipe):
 
 
 def has_parameters(layer):
-    return layer.kind in ("linear", "conv2d", "batch_norm", "layer_norm")
+    return layer.kind in ("linear", "conv2d", "batch_norm", "layer_norm", "group_norm")
 
 
 def wants_gradient(layers):

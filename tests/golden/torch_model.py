@@ -26,6 +26,8 @@ def make_layer(layer):
         return of(layer.input_shape[0], eps=spec.get("eps", 1e-5), momentum=spec.get("momentum", 0.1))
     if kind == "layer_norm":
         return nn.LayerNorm(layer.input_shape, eps=spec.get("eps", 1e-5))
+    if kind == "group_norm":
+        return nn.GroupNorm(spec["groups"], layer.input_shape[0], eps=spec.get("eps", 1e-5))
     if kind == "global_avg_pool":
         return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
     if kind == "leaky_relu":

@@ -113,6 +113,10 @@ TEST(GoldenTraining, LayerNormOfImagesAndFlatSamples) {
   follow("layer-norm", {1e-6, 3e-6, 4e-6, 3e-6});
 }
 
+TEST(GoldenTraining, GroupNormOfImagesAndFlatSamples) {
+  follow("group-norm", {1e-6, 3e-6, 6e-6, 8e-6});
+}
+
 TEST(GoldenTraining, SiluAndLeakyRelu) {
   follow("activations", {1e-6, 2e-6, 2e-6, 2e-6});
 }

@@ -13,7 +13,8 @@ namespace quern::test {
 /// Those that need no second branch.
 inline constexpr const char* kManyLayers =
     "network.layers=[{type=\"gelu\"}, {type=\"conv2d\", channels=3, kernel=3, padding=1}, "
-    "{type=\"batch_norm\"}, {type=\"relu\"}, {type=\"max_pool2d\", size=2, stride=1}, "
+    "{type=\"group_norm\", groups=3}, {type=\"batch_norm\"}, {type=\"relu\"}, "
+    "{type=\"max_pool2d\", size=2, stride=1}, "
     "{type=\"tanh\"}, {type=\"avg_pool2d\", size=2}, {type=\"batch_norm\", statistics=\"block\"}, "
     "{type=\"silu\"}, {type=\"flatten\"}, {type=\"linear\", features=9}, {type=\"leaky_relu\"}, "
     "{type=\"layer_norm\"}, {type=\"dropout\", p=0.5}, {type=\"sigmoid\"}, {type=\"linear\", "

@@ -8,6 +8,10 @@
 
 namespace quern::host {
 
+inline simd::Vector negative(simd::Vector v) {
+  return v * simd::broadcast(-1.0f);
+}
+
 /// Count sums, each in so many chains of 16 lanes.
 template <int Chains, int Count>
 struct LaneSums {

@@ -114,10 +114,6 @@ struct LineTile {
   }
 };
 
-Vector negative(Vector v) {
-  return v * simd::broadcast(-1.0f);
-}
-
 template <bool Groups, int Lines>
 void normalize_tile(const LineTile<Groups, Lines>& tile, const float* x, float* y) {
   const SampleNorm& norm = tile.norm;

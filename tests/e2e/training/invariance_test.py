@@ -100,9 +100,12 @@ class InvarianceTest(training.TrainingTest):
         self.train("conv", "handed", "train.epochs=2", "parallel.shard_optimizer=true", ranks=3)
         self.assertEqual(self.hash("handed"), self.hash("alone"))
 
-    def test_layer_norm(self):
+    def test_layer_and_group_norm(self):
         self.write_recipe("layer-norm", training.RECIPE, """[
-  {type = "conv2d", channels = 5, kernel = 3, stride = 2},
+  {type = "conv2d", channels = 6, kernel = 3, stride = 2},
+  {type = "group_norm", groups = 3},
+  {type = "relu"},
+  {type = "conv2d", channels = 5, kernel = 3},
   {type = "layer_norm"},
   {type = "relu"},
   {type = "flatten"},

@@ -33,6 +33,7 @@ ALL_LAYERS = """[
   {type = "bottleneck", channels = 2},
   {type = "layer_norm"},
   {type = "conv2d", channels = 7, kernel = 2, stride = 2, bias = false},
+  {type = "group_norm", groups = 7, eps = 1e-3},
   {type = "gelu"},
   {type = "leaky_relu", negative_slope = 0.2},
   {type = "max_pool2d", size = 3, stride = 2, padding = 1, name = "most"},
@@ -48,6 +49,7 @@ ALL_LAYERS = """[
   {type = "layer_norm", name = "scaled", eps = 1e-2},
   {type = "silu"},
   {type = "flatten"},
+  {type = "group_norm", groups = 3, name = "flat-sets"},
   {type = "linear", features = 10, name = "head.fc"},
 ]"""
 ODD_POOLS = """[
@@ -136,7 +138,7 @@ class OnnxTest(training.TrainingTest):
             if recipe == "all":
                 self.assertEqual(
                     {node.type for node in model.nodes},
-                    {"Conv", "BatchNormalization", "Relu", "Add", "LayerNormalization", "Mul", "Erf",
+                    {"Conv", "BatchNormalization", "Relu", "Add", "LayerNormalization", "InstanceNormalization", "Reshape", "Mul", "Erf",
                      "MaxPool", "AveragePool", "Tanh", "GlobalAveragePool", "Flatten", "Unsqueeze",
                      "Sigmoid", "LeakyRelu", "Gemm", "Identity"})
                 nodes = {node.name: node for node in model.nodes}

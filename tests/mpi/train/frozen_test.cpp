@@ -32,12 +32,13 @@ const std::vector<Names> kFrozen = {{"conv1", "bn1"},
                                     {"conv2"},
                                     {"bn2"},
                                     {"ln1"},
+                                    {"gn1"},
                                     {"fc1"},
                                     {"fc2"},
                                     {"fc3"},
                                     {"fc2", "fc3"},
-                                    {"conv1", "bn1", "conv2", "bn2", "ln1"},
-                                    {"conv1", "bn1", "conv2", "bn2", "ln1", "fc1", "fc3"}};
+                                    {"conv1", "bn1", "gn1", "conv2", "bn2", "ln1"},
+                                    {"conv1", "bn1", "gn1", "conv2", "bn2", "ln1", "fc1", "fc3"}};
 
 Recipe recipe_of(const Names& frozen, const std::vector<std::string>& more) {
   std::string layers = "network.layers=[";
@@ -48,6 +49,7 @@ Recipe recipe_of(const Names& frozen, const std::vector<std::string>& more) {
   add("conv1", "type=\"conv2d\", channels=3, kernel=3, padding=1");
   add("bn1", "type=\"batch_norm\", statistics=\"block\"");
   layers += "{type=\"relu\"}, {type=\"max_pool2d\", size=2}, ";
+  add("gn1", "type=\"group_norm\", groups=3");
   add("conv2", "type=\"conv2d\", channels=17, kernel=2");
   layers += "{type=\"relu\"}, ";
   add("bn2", "type=\"batch_norm\", statistics=\"block\"");
@@ -297,9 +299,9 @@ TEST(Frozen, KeepNoOptimizerStateAndNoGradient) {
   for (const OptimizerTensors& array : snapshot.state.optimizer) {
     for (const NamedTensor& tensor : array.tensors)
       EXPECT_FALSE(is_of(tensor.name, {"conv1", "bn1", "fc1"})) << tensor.name;
-    EXPECT_EQ(array.tensors.size(), 10u);
+    EXPECT_EQ(array.tensors.size(), 12u);
   }
-  EXPECT_EQ(snapshot.state.model.size(), world().rank() == 0 ? 20u : 0u);
+  EXPECT_EQ(snapshot.state.model.size(), world().rank() == 0 ? 22u : 0u);
 
   const Network all(recipe_of({}, {}).network);
   EXPECT_EQ(model.network().forward_macs(), all.forward_macs());
@@ -309,7 +311,7 @@ TEST(Frozen, KeepNoOptimizerStateAndNoGradient) {
 }
 
 TEST(Frozen, SomethingHasToBeTrained) {
-  const Names all = {"conv1", "bn1", "conv2", "bn2", "ln1", "fc1", "fc2", "fc3"};
+  const Names all = {"conv1", "bn1", "gn1", "conv2", "bn2", "ln1", "fc1", "fc2", "fc3"};
   EXPECT_THROW(Network(recipe_of(all, {}).network), InputError);
 }
 

@@ -74,8 +74,8 @@ TEST(UnknownKeys, OfALayerOfAnUnknownTypeListNothing) {
 }
 
 TEST(UnknownKeys, ThatQuernHasNothingForSayWhatThereIs) {
-  EXPECT_EQ(error_of(small_recipe("kernel = 3", "kernel = 3, groups = 2")),
-            "r.toml:10: network.layers[0].groups: unknown key (Quern has none, "
+  EXPECT_EQ(error_of(small_recipe("kernel = 3", "kernel = 3, dilation = 2")),
+            "r.toml:10: network.layers[0].dilation: unknown key (Quern has none, "
             "docs/from-pytorch.md tells what there is instead)");
   EXPECT_EQ(error_of(small_recipe("kernel = 3", "kernel = 3, activation = \"relu\"")),
             "r.toml:10: network.layers[0].activation: unknown key (a layer of its own, as {type = "
@@ -100,11 +100,15 @@ TEST(UnknownValues, ThatQuernHasNothingForSayWhatThereIs) {
   EXPECT_EQ(error_of(small_recipe("\"relu\"", "\"log_softmax\"")),
             "r.toml:11: network.layers[1].type: \"log_softmax\" is unknown: loss.type = "
             "\"cross_entropy\" contains it: leave the layer out");
-  for (const char* type : {"LSTM", "attention", "conv_transpose", "ConvTranspose2d", "upsample",
-                           "concat", "GroupNorm"})
+  for (const char* type :
+       {"LSTM", "attention", "conv_transpose", "ConvTranspose2d", "upsample", "concat"})
     EXPECT_THAT(error_of(small_recipe("\"relu\"", std::string("\"") + type + "\"")),
                 HasSubstr("is unknown: Quern has none, docs/from-pytorch.md"))
         << type;
+  EXPECT_THAT(error_of(small_recipe("\"relu\"", "\"InstanceNorm2d\"")),
+              HasSubstr("is unknown: Quern has none; \"group_norm\" with as many groups as"));
+  EXPECT_THAT(error_of(small_recipe("\"relu\"", "\"GroupNorm\"")),
+              HasSubstr("(did you mean \"group_norm\"?)"));
   EXPECT_EQ(error_of(small_recipe("\"sgd\"", "\"RMSprop\"")),
             "r.toml:21: optimizer.type: \"RMSprop\" is unknown: Quern has none; \"adam\" with "
             "betas = [0.0, 0.99] is nearest");

@@ -37,9 +37,12 @@ std::vector<LayerSpec> layers_of_single_numbers() {
 TEST(Network, EveryLayerTypeInOneNetwork) {
   LayerSpec norm = simple(LayerType::batch_norm);
   norm.statistics = Statistics::block;
+  LayerSpec sets = simple(LayerType::group_norm);
+  sets.groups = 2;
   const NetworkSpec spec =
       network_of({3, 9, 7}, {gelu,
                              conv2d(4, 3, 1, 1),
+                             sets,
                              norm,
                              relu,
                              dropout(0.3),

@@ -49,7 +49,8 @@ constexpr const char* kBatchNorm =
     " {type = \"tanh\"}, {type = \"linear\", features = 5}]";
 constexpr const char* kLayerNorm =
     "network.layers=[{type = \"conv2d\", channels = 9, kernel = 3}, {type = \"layer_norm\"},"
-    " {type = \"relu\"}, {type = \"conv2d\", channels = 4, kernel = 2}, {type = \"layer_norm\"},"
+    " {type = \"group_norm\", groups = 3}, {type = \"relu\"}, {type = \"conv2d\", channels = 4, "
+    "kernel = 2}, {type = \"layer_norm\"},"
     " {type = \"flatten\"}, {type = \"linear\", features = 19}, {type = \"layer_norm\"},"
     " {type = \"gelu\"}, {type = \"linear\", features = 5}]";
 constexpr const char* kImageToImage =
