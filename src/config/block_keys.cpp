@@ -49,6 +49,10 @@ std::vector<Key<BlockSpec>> make_block_keys() {
                {"block", Statistics::block},
                {"running", Statistics::running}},
               "Of its batch normalisation, as there");
+  keys.integer("groups", &B::groups, from_to(1, kMaxChannels),
+               "Group normalisation with so many groups takes the place of batch normalisation")
+      .left_out_when_zero()
+      .defaults_to("batch normalisation");
   keys.boolean("trainable", &B::trainable,
                "`false`: the parameters of all of its layers stay as they begin");
   keys.number("lr_factor", &B::lr_factor, above_zero(),
@@ -108,7 +112,9 @@ class BlockWriter {
     return layer;
   }
   std::string normalisation(const std::string& name) {
-    LayerSpec& layer = append(LayerType::batch_norm, name);
+    const bool in_groups = block_.groups > 0;
+    LayerSpec& layer = append(in_groups ? LayerType::group_norm : LayerType::batch_norm, name);
+    layer.groups = block_.groups;
     layer.statistics = block_.statistics;
     layer.trainable = block_.trainable;
     layer.lr_factor = block_.lr_factor;

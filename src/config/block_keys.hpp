@@ -25,6 +25,7 @@ struct BlockSpec {
   int channels = 0;   ///< of the convolutions of 3 x 3
   int stride = 1;     ///< of the first block
   int repeat = 1;     ///< blocks
+  int groups = 0;     ///< of its group normalisation; 0: it has batch normalisation
   Statistics statistics = Statistics::global;  ///< of its batch normalisation
   bool trainable = true;                       ///< of all of its layers
   double lr_factor = 1;                        ///< likewise

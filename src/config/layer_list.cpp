@@ -76,6 +76,11 @@ class ListReader {
     TableReader<BlockSpec> reader(block_keys(), block, context.problems, context.key);
     reader.read(*array_[entry].as_table());
     block.name = names_[entry];
+    if (block.groups > 0 && reader.place_of_key("statistics")) {
+      context.fail(
+          "has both groups and statistics, expected one: group normalisation takes mean "
+          "and variance of each sample");
+    }
     const std::string before = layers_.empty() ? "input" : layers_.back().name;
     const std::string input = block.input.empty() ? before : name_of_layer(block.input);
     const int channels = channels_of(input);

@@ -48,7 +48,7 @@ def block_layers(spec, prefix, before, channels_in, stride):
     """The layers of one block that reads `before`, named and with their inputs."""
     channels, kind = spec["channels"], spec["type"]
     outputs = channels * EXPANSION[kind]
-    norm = {"type": "batch_norm"}
+    norm = {"type": "group_norm", "groups": spec["groups"]} if "groups" in spec else {"type": "batch_norm"}
     if "statistics" in spec:
         norm["statistics"] = spec["statistics"]
     windows = [(channels, 3, stride), (channels, 3, 1)] if kind == "basic_block" else \

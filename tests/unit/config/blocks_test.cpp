@@ -136,6 +136,24 @@ TEST(Blocks, GiveAllOfTheirLayersTheirRate) {
   }
 }
 
+TEST(Blocks, OfGroupNormalisationKeepTheirNames) {
+  int count = 0;
+  for (const LayerSpec& layer :
+       layers_of("{type = \"basic_block\", channels = 8, stride = 2, groups = 4}")) {
+    EXPECT_NE(layer.type, LayerType::batch_norm) << layer.name;
+    if (layer.type != LayerType::group_norm) continue;
+    EXPECT_EQ(layer.groups, 4) << layer.name;
+    EXPECT_THAT((std::vector<std::string>{"layer1.0.bn1", "layer1.0.bn2", "layer1.0.downsample.1"}),
+                testing::Contains(layer.name));
+    ++count;
+  }
+  EXPECT_EQ(count, 3);
+  EXPECT_EQ(error_of(with_block(
+                "{type = \"basic_block\", channels = 8, groups = 4, statistics = \"block\"}")),
+            "r.toml:12: network.layers[2]: has both groups and statistics, expected one: group "
+            "normalisation takes mean and variance of each sample");
+}
+
 TEST(Blocks, AreSetByTheirNameAndTheirLayersByDottedNames) {
   const std::string block = "{type = \"basic_block\", channels = 8}";
   EXPECT_EQ(find(layers_of(block, {"network.layers.layer1.channels=6"}), "layer1.0.conv2").channels,
@@ -169,7 +187,7 @@ TEST(Blocks, BadOnesAreRefusedWithLineAndKey) {
   EXPECT_THAT(error("{type = \"basic_blok\"}"), HasSubstr("did you mean \"basic_block\"?"));
   EXPECT_EQ(error("{type = \"basic_block\", channels = 3, kernel = 3}"),
             "r.toml:12: network.layers[2].kernel: unknown key (known: type, name, input, channels, "
-            "stride, repeat, statistics, trainable, lr_factor)");
+            "stride, repeat, statistics, groups, trainable, lr_factor)");
   EXPECT_EQ(error("{type = \"basic_block\", channels = 3, input = \"relu2\"}"),
             "r.toml:12: network.layers[2].input: \"relu2\" is no layer (did you mean 'relu1'?)");
   EXPECT_EQ(error("{type = \"basic_block\", channels = 3, input = \"fc1\"}"),
