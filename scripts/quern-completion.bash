@@ -64,6 +64,7 @@ network.init.only=
 network.init.rename=
 loss.type=
 loss.label_smoothing=
+loss.pos_weight=
 loss.delta=
 loss.kind=
 loss.class_weights.type=

@@ -97,6 +97,11 @@ void add_loss(Keys& list) {
       .only_with("loss.type", {"cross_entropy"})
       .left_out_when("0.0")
       .defaults_to("`0.0`");
+  keys.number("pos_weight", &LossSpec::pos_weight, above_zero(),
+              "How much a target of 1 counts beside one of 0, in training and evaluation")
+      .only_with("loss.type", {"binary_cross_entropy"})
+      .left_out_when("1.0")
+      .defaults_to("`1.0`");
   keys.number("delta", &LossSpec::delta, above_zero(),
               "Errors up to this size count by half their square, larger ones by delta times "
               "(their size - delta / 2); of normalized targets in units of `std`")

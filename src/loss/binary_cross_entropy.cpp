@@ -35,7 +35,7 @@ void BinaryCrossEntropy::evaluate_rows(const ExecSpace& exec, const LossContext&
          "a target shaped and laid out like the prediction");
   const auto evaluate = choose_kernels<EvaluateBinaryCrossEntropy>(
       {.host = host_set<host::binary_cross_entropy>(), .device = device::binary_cross_entropy});
-  evaluate(exec, step, prediction, target, d_prediction, values);
+  evaluate(exec, step, more_, prediction, target, d_prediction, values);
 }
 
 }  // namespace quern

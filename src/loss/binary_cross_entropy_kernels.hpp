@@ -18,9 +18,16 @@ KOKKOS_INLINE_FUNCTION float probability(float x, float power) {
   return (x > 0 ? 1.0f : power) / (1.0f + power);
 }
 
-/// What one number adds to the loss of its sample, but for 1 / U.
-KOKKOS_INLINE_FUNCTION float binary_cost(float x, float t, float power) {
-  return (x > 0 ? x : 0.0f) - x * t + log_normal(1.0f + power);
+/// What one number adds to the loss of its sample, but for 1 / U. `more`: w - 1.
+KOKKOS_INLINE_FUNCTION float binary_cost(float x, float t, float power, float more) {
+  const float rest = log_normal(1.0f + power);
+  return (x > 0 ? x : 0.0f) - x * t + rest + more * t * ((x > 0 ? 0.0f : -x) + rest);
+}
+
+/// Its derivative.
+KOKKOS_INLINE_FUNCTION float binary_slope(float x, float t, float power, float more) {
+  const float p = probability(x, power);
+  return p - t + more * t * (p - 1.0f);
 }
 
 /// Are both on the same side: is it "yes" to both, or to none?
@@ -28,8 +35,8 @@ KOKKOS_INLINE_FUNCTION bool is_right(float x, float t) {
   return (x > 0) == (t > 0.5f);
 }
 
-/// What BinaryCrossEntropy::evaluate_rows says.
-using EvaluateBinaryCrossEntropy = void(const ExecSpace& exec, const LossContext& step,
+/// What BinaryCrossEntropy::evaluate_rows says; `more`: w - 1.
+using EvaluateBinaryCrossEntropy = void(const ExecSpace& exec, const LossContext& step, float more,
                                         const Activation& prediction, const LossTarget& target,
                                         const Activation& d_prediction, const FloatView& values);
 

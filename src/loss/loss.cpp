@@ -79,7 +79,7 @@ std::unique_ptr<Loss> make_loss(const LossSpec& spec, const Shape& prediction) {
       return std::make_unique<CrossEntropy>(prediction, spec.label_smoothing,
                                             spec.class_weights.values);
     case LossType::binary_cross_entropy:
-      return std::make_unique<BinaryCrossEntropy>(prediction);
+      return std::make_unique<BinaryCrossEntropy>(prediction, spec.pos_weight);
     case LossType::mse:
     case LossType::l1:
     case LossType::huber:

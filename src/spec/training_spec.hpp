@@ -40,6 +40,7 @@ struct LossSpec {
   LossType type = LossType::cross_entropy;
   double label_smoothing = 0;  ///< cross_entropy: share of the target that all classes get alike
   ClassWeightsSpec class_weights = {};  ///< cross_entropy
+  double pos_weight = 1;                ///< binary_cross_entropy: how much a "yes" counts
   std::string kind = {};                ///< custom: the name it was registered under
   double delta = 1;  ///< huber: larger errors count by their size, not by its square
   friend bool operator==(const LossSpec&, const LossSpec&) = default;

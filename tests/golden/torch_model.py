@@ -104,7 +104,7 @@ def build_loss(recipe):
     if loss["type"] == "l1":
         return nn.L1Loss()
     if loss["type"] == "binary_cross_entropy":
-        return nn.BCEWithLogitsLoss()
+        return nn.BCEWithLogitsLoss(pos_weight=torch.tensor(loss.get("pos_weight", 1.0)))
     if loss["type"] == "huber":
         return nn.HuberLoss(delta=loss.get("delta", 1.0))
     smoothing = loss.get("label_smoothing", 0.0)

@@ -13,6 +13,7 @@ struct BinarySums : LossRows {
   float* d_prediction;  ///< or null
   ActivationIndex at;
   int padded_units;
+  float more;
 
   KOKKOS_INLINE_FUNCTION LaneSums sum_lane(std::int64_t row, int lane) const {
     if (d_prediction) set_gradients(row, lane);
@@ -26,8 +27,9 @@ struct BinarySums : LossRows {
     for (int u = lane; u < padded_units; u += kLanes) {
       const std::int64_t i = at(row, u);
       const float x = prediction[i];
-      d_prediction[i] =
-          u < units && scale != 0 ? scale * (probability(x, power_below_one(x)) - target[i]) : 0;
+      d_prediction[i] = u < units && scale != 0
+                            ? scale * binary_slope(x, target[i], power_below_one(x), more)
+                            : 0;
     }
   }
 
@@ -36,7 +38,7 @@ struct BinarySums : LossRows {
     LaneSums total;
     for (int u = first; u < units; u += step) {
       const std::int64_t i = at(row, u);
-      total.cost += binary_cost(prediction[i], target[i], power_below_one(prediction[i]));
+      total.cost += binary_cost(prediction[i], target[i], power_below_one(prediction[i]), more);
       total.correct += is_right(prediction[i], target[i]) ? 1.0f : 0.0f;
     }
     return total;
@@ -45,7 +47,7 @@ struct BinarySums : LossRows {
 
 }  // namespace
 
-void binary_cross_entropy(const ExecSpace& exec, const LossContext& step,
+void binary_cross_entropy(const ExecSpace& exec, const LossContext& step, float more,
                           const Activation& prediction, const LossTarget& target,
                           const Activation& d_prediction, const FloatView& values) {
   expect(prediction.layout != Layout::cn16c, "nc or nchw16n, on a device");
@@ -58,7 +60,8 @@ void binary_cross_entropy(const ExecSpace& exec, const LossContext& step,
                       target.values.data.data(),
                       d_prediction.data.data(),
                       ActivationIndex(prediction),
-                      is_nc ? static_cast<int>(round_up_to_lanes(units)) : units});
+                      is_nc ? static_cast<int>(round_up_to_lanes(units)) : units,
+                      more});
 }
 
 }  // namespace quern::device

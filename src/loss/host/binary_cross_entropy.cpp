@@ -18,6 +18,7 @@ struct BinaryArrays {
   const StepScalars* scalars;
   ActivationIndex at;
   int units;
+  float more;
 
   /// Of a derivative; 0 in an empty row.
   float factor(std::int64_t row) const {
@@ -35,9 +36,9 @@ struct BinaryArrays {
       x[l] = prediction[i + l];
       const float t = target[i + l];
       const float power = power_below_one(x[l]);
-      sum[l] += counts[l] > 0 ? binary_cost(x[l], t, power) : 0.0f;
+      sum[l] += counts[l] > 0 ? binary_cost(x[l], t, power, more) : 0.0f;
       right[l] += is_right(x[l], t) ? counts[l] : 0.0f;
-      d[l] = probability(x[l], power) - t;
+      d[l] = binary_slope(x[l], t, power, more);
     }
     if (!d_prediction) return;
     QUERN_VECTORIZE
@@ -95,13 +96,18 @@ struct BinaryLanes : BinaryArrays {
 
 }  // namespace
 
-void binary_cross_entropy(const ExecSpace& exec, const LossContext& step,
+void binary_cross_entropy(const ExecSpace& exec, const LossContext& step, float more,
                           const Activation& prediction, const LossTarget& target,
                           const Activation& d_prediction, const FloatView& values) {
-  const BinaryArrays arrays{prediction.data.data(),      target.values.data.data(),
-                            d_prediction.data.data(),    values.data(),
-                            step.sample_of_row.data(),   step.scalars.data(),
-                            ActivationIndex(prediction), prediction.shape.units()};
+  const BinaryArrays arrays{prediction.data.data(),
+                            target.values.data.data(),
+                            d_prediction.data.data(),
+                            values.data(),
+                            step.sample_of_row.data(),
+                            step.scalars.data(),
+                            ActivationIndex(prediction),
+                            prediction.shape.units(),
+                            more};
   const std::string label = "quern::loss::binary_cross_entropy";
   if (prediction.layout == Layout::nchw16n)
     quern::parallel_for(label, RangePolicy(exec, 0, prediction.rows / kLanes), BinaryLanes{arrays});

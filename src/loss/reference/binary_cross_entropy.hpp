@@ -19,12 +19,12 @@ T softplus(T x) {
   return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
 }
 
-/// -t log p - (1 - t) log(1 - p) of each number, p = sigmoid(x), and the mean of these.
+/// -w t log p - (1 - t) log(1 - p) of each number, p = sigmoid(x), and the mean of these.
 template <class T>
-T binary_cross_entropy(const std::vector<T>& x, const std::vector<T>& t) {
+T binary_cross_entropy(const std::vector<T>& x, const std::vector<T>& t, double w = 1) {
   T sum = 0;
   for (std::size_t u = 0; u < x.size(); ++u)
-    sum += t[u] * softplus(-x[u]) + (1 - t[u]) * softplus(x[u]);
+    sum += static_cast<T>(w) * t[u] * softplus(-x[u]) + (1 - t[u]) * softplus(x[u]);
   return sum / static_cast<T>(x.size());
 }
 
@@ -38,10 +38,14 @@ int right_answers(const std::vector<T>& x, const std::vector<T>& t) {
 
 /// Derivative of the sample's own loss, not divided by the batch.
 template <class T>
-std::vector<T> binary_cross_entropy_backward(const std::vector<T>& x, const std::vector<T>& t) {
+std::vector<T> binary_cross_entropy_backward(const std::vector<T>& x, const std::vector<T>& t,
+                                             double w = 1) {
   std::vector<T> gradient;
-  for (std::size_t u = 0; u < x.size(); ++u)
-    gradient.push_back((sigmoid(x[u]) - t[u]) / static_cast<T>(x.size()));
+  for (std::size_t u = 0; u < x.size(); ++u) {
+    const T p = sigmoid(x[u]);
+    gradient.push_back(((1 - t[u]) * p - static_cast<T>(w) * t[u] * (1 - p)) /
+                       static_cast<T>(x.size()));
+  }
   return gradient;
 }
 

@@ -68,6 +68,15 @@ class BinaryTest(training.TrainingTest):
         done = self.quern("evaluate", "one", "--data", "numbers/test")
         self.assertRegex(done.out, r"accuracy [0-9.]+ % \(\d+ of 453\)  rmse [0-9.]+  r2 [0-9.]+  \(151 samples\)")
 
+    def test_what_should_be_yes_counts_more(self):
+        self.train("answers", "plain", "train.epochs=2")
+        self.train("answers", "run", "train.epochs=2", "loss.pos_weight=5", ranks=2)
+        outputs = self.predicted("run", "test-x.npy")
+        targets = np.load(self.folder / "test-y.npy")
+        losses = -(5 * targets * np.log(outputs) + (1 - targets) * np.log(1 - outputs))
+        self.assertAlmostEqual(metrics(self.folder / "run", "eval")[-1]["loss"], losses.mean(), delta=1e-4 * losses.mean())
+        self.assertGreater((outputs > 0.5).sum(), (self.predicted("plain", "test-x.npy") > 0.5).sum() + 30)
+
     def test_each_answer_by_itself(self):
         self.train("answers", "run", "train.epochs=1")
         says = self.predicted("run", "test-x.npy") > 0.5

@@ -114,7 +114,7 @@ TEST(WriteRecipe, ReadsBackAsAnEqualRecipe) {
       {"loss.class_weights={type=\"given\", values=[0, 2.5, 1e-3]}"},
       {"data.target=\"input\"", "loss={type=\"huber\", delta=0.25}"},
       {"data.target=\"input\"", "loss=\"l1\""},
-      {"data.target=\"values\"", "loss=binary_cross_entropy"},
+      {"data.target=\"values\"", "loss={type=\"binary_cross_entropy\", pos_weight=2.5}"},
       {"data.target=\"values\"", "loss={type=\"custom\", kind=\"pinball\"}"},
       {"optimizer.schedule={type=\"multi_step\", milestones=[3, 60, 90], warmup_epochs=2}"},
       {"optimizer.schedule={type=\"polynomial\", power=0.9, min_lr=1e-9}"},

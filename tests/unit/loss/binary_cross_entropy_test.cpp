@@ -20,13 +20,16 @@ test::ValuesBench make_bench(const test::TestBatch& batch, const Shape& shape, L
   return test::make_values_bench(batch, shape, layout, {-6, 6}, {0, 1});
 }
 
-void expect_matches_reference(const test::TestBatch& batch, const Shape& shape, Layout layout) {
+void expect_matches_reference(const test::TestBatch& batch, const Shape& shape, Layout layout,
+                              double w = 1) {
   SCOPED_TRACE(std::to_string(batch.samples) + " samples, " + to_string(shape));
-  BinaryCrossEntropy loss(shape);
+  BinaryCrossEntropy loss(shape, w);
   test::expect_rows_match(
       loss, batch, make_bench(batch, shape, layout),
-      [](const auto& x, const auto& t) { return reference::binary_cross_entropy(x, t); },
-      [](const auto& x, const auto& t) { return reference::binary_cross_entropy_backward(x, t); },
+      [w](const auto& x, const auto& t) { return reference::binary_cross_entropy(x, t, w); },
+      [w](const auto& x, const auto& t) {
+        return reference::binary_cross_entropy_backward(x, t, w);
+      },
       [](const auto& x, const auto& t) { return reference::right_answers(x, t); }, 2e-6);
 }
 
@@ -42,13 +45,24 @@ TEST(BinaryCrossEntropy, MatchesTheReferenceOnOddSizesInAllLayouts) {
   expect_matches_reference({17, 16, 16}, {2, 3, 5}, Layout::nchw16n);
 }
 
+TEST(BinaryCrossEntropy, WeighsWhatShouldBeYes) {
+  for (const double w : {0.25, 7.0}) {
+    for (const Layout layout : test::all_layouts())
+      expect_matches_reference({33, 4, 16}, {33}, layout, w);
+    expect_matches_reference({17, 16, 16}, {2, 3, 5}, Layout::nchw16n, w);
+  }
+}
+
 TEST(BinaryCrossEntropy, ReferenceDerivativeMatchesDifferences) {
   const std::vector<double> x = {0.3, -1.2, 2.0, 0.5};
   const std::vector<double> t = {0, 0.2, 1, 0.6};
-  const auto gradient = reference::binary_cross_entropy_backward(x, t);
-  const auto numeric = test::central_differences(
-      [&](const std::vector<double>& at) { return reference::binary_cross_entropy(at, t); }, x);
-  for (std::size_t u = 0; u < x.size(); ++u) EXPECT_NEAR(gradient[u], numeric[u], 1e-9);
+  for (const double w : {1.0, 3.0}) {
+    const auto gradient = reference::binary_cross_entropy_backward(x, t, w);
+    const auto numeric = test::central_differences(
+        [&](const std::vector<double>& at) { return reference::binary_cross_entropy(at, t, w); },
+        x);
+    for (std::size_t u = 0; u < x.size(); ++u) EXPECT_NEAR(gradient[u], numeric[u], 1e-9);
+  }
 }
 
 // x = torch.tensor([[100., -100., 0.5, -90.]], requires_grad=True)
@@ -69,6 +83,14 @@ TEST(BinaryCrossEntropy, AgreesWithPyTorchExtremesIncluded) {
     const std::vector<float> dx = test::sample_of(result.d_prediction, 4, 0);
     const std::vector<float> expected = {0, -0.25f, 0.0931148306f, 0};
     for (std::size_t u = 0; u < 4; ++u) EXPECT_NEAR(dx[u], expected[u], 1e-7);
+    // With pos_weight=torch.tensor(3.).
+    BinaryCrossEntropy weighted({4}, 3);
+    const test::LossResult three =
+        test::run_loss(weighted, batch, test::make_activation({4}, layout, 16, x), target);
+    EXPECT_NEAR(three.row_values[0], 75.2715302f, 1e-5);
+    const std::vector<float> dx3 = test::sample_of(three.d_prediction, 4, 0);
+    const std::vector<float> expected3 = {0, -0.75f, 0.0459222496f, 0};
+    for (std::size_t u = 0; u < 4; ++u) EXPECT_NEAR(dx3[u], expected3[u], 1e-7);
   }
 }
 
