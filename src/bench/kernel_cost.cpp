@@ -71,6 +71,10 @@ constexpr LayerRow kLayerRows[] = {
     {"quern::layers::max_pool2d_backward", {0, 1, 1, 0, 1, 0}},
     {"quern::layers::global_avg_pool", {0, 1, 0, 1, 0, 0}},
     {"quern::layers::global_avg_pool_backward", {0, 0, 1, 0, 1, 0}},
+    {"quern::layers::upsample", {0, 1, 0, 1, 0, 0}},
+    {"quern::layers::upsample_backward", {0, 0, 1, 0, 1, 0}},
+    {"quern::layers::concat", {0, 0, 0, 2, 0, 0}},             // all inputs, which are y
+    {"quern::layers::concat_backward", {0, 0, 0, 0, 2, 0}},    // dy, its parts
     {"quern::layers::add", {0, 3, 0, 0, 0, 0}},                // a, b, y; or parts of dx
     {"quern::layers::add_relu_backward", {0, 4, 0, 0, 0, 0}},  // a, b, y, dx
     {"quern::layers::relu", {0, 1, 0, 1, 0, 0}},

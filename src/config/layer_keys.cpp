@@ -63,19 +63,20 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
       .defaults_to("`fc1`, `conv1`, `bn1`, `relu1`, ... counted per type")
       .read = read_name;
   std::vector<std::string> with_one_input;
+  std::vector<std::string> with_several;
   for (const auto& [name, type] : types)
-    if (type != LayerType::add) with_one_input.push_back(name);
+    (reads_several(type) ? with_several : with_one_input).push_back(name);
   Key<L>& input = keys.add("input", "string", "Name of the layer whose output it reads");
   input.only_with("type", with_one_input).defaults_to("the layer before");
   input.read = read_input;
   input.write = [](const L& layer) {
     return layer.inputs.empty() ? std::string() : to_toml_text(layer.inputs[0]);
   };
-  Key<L>& inputs =
-      keys.add("inputs", "array of strings",
-               "Names of the layers, two or more, whose outputs are added; `\"input\"` "
-               "is what the network reads");
-  inputs.only_with("type", {"add"}).required();
+  Key<L>& inputs = keys.add(
+      "inputs", "array of strings",
+      "Names of the layers, two or more, whose outputs are added, or of which the channels "
+      "follow one another in this order; `\"input\"` is what the network reads");
+  inputs.only_with("type", with_several).required();
   inputs.read = read_names;
   inputs.write = [](const L& layer) { return layer_names_text(layer.inputs); };
   keys.integer("features", &L::features, from_to(1, kMaxFeatures), "Output features")
@@ -110,6 +111,10 @@ std::vector<Key<LayerSpec>> make_layer_keys() {
   bias.write = [stated = bias.write](const L& layer) {  // a linear layer has one, unless it says so
     return layer.type == LayerType::linear && layer.bias ? std::string() : stated(layer);
   };
+  keys.integer("factor", &L::factor, from_to(2, kMaxWindow),
+               "Each pixel becomes a square of this many a side")
+      .only_with("type", {"upsample"})
+      .required();
   keys.number("p", &L::probability, from_zero_below_one(),
               "Probability that a unit is set to zero while training")
       .only_with("type", {"dropout"})

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/layer_list.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 
 #include "base/text.hpp"
@@ -100,18 +102,31 @@ class ListReader {
 
   void append(const LayerSpec& layer, std::size_t entry) {
     const std::string before = layers_.empty() ? "input" : layers_.back().name;
-    const int in_channels =
-        channels_of(layer.inputs.empty() ? before : name_of_layer(layer.inputs[0]));
+    std::vector<int> in_channels;
+    for (const std::string& name : layer.inputs)
+      in_channels.push_back(channels_of(name_of_layer(name)));
+    if (in_channels.empty()) in_channels.push_back(channels_of(before));
     layers_.push_back(layer);
     entry_of_layer_.push_back(entry);
     channels_.push_back(out_channels(layer, in_channels));
   }
 
-  static int out_channels(const LayerSpec& layer, int in_channels) {
+  static int out_channels(const LayerSpec& layer, const std::vector<int>& in_channels) {
     if (layer.type == LayerType::conv2d) return layer.channels;
     if (layer.type == LayerType::linear) return layer.features;
+    if (layer.type == LayerType::concat) return sum_of(in_channels);
     const bool keeps = layer.type != LayerType::flatten && layer.type != LayerType::custom;
-    return keeps ? in_channels : kUnknown;
+    return keeps ? in_channels[0] : kUnknown;
+  }
+
+  static int sum_of(const std::vector<int>& channels) {
+    std::int64_t sum = 0;
+    for (const int one : channels) {
+      if (one <= 0) return one;
+      sum += one;
+    }
+    // More are refused as soon as their shape is known.
+    return static_cast<int>(std::min<std::int64_t>(sum, kMaxUnits));
   }
 
   /// Of what the layer of this name puts out; 0 where what it depends on has been refused.
@@ -138,7 +153,7 @@ class ListReader {
   void check_names() {
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       check_place(i);
-      const bool has_list = layers_[i].type == LayerType::add;
+      const bool has_list = reads_several(layers_[i].type);
       const std::string key = key_of(entry_of_layer_[i]) + (has_list ? ".inputs" : ".input");
       for (std::size_t k = 0; k < layers_[i].inputs.size(); ++k) {
         std::string& name = layers_[i].inputs[k];

@@ -31,7 +31,7 @@ std::string comparable_text(const Key<Recipe>& key, const Recipe& recipe, int gl
 std::vector<LayerSpec> without_default_inputs(std::vector<LayerSpec> layers) {
   const std::string* before = nullptr;
   for (LayerSpec& layer : layers) {
-    const bool is_default = layer.inputs.size() == 1 && layer.type != LayerType::add &&
+    const bool is_default = layer.inputs.size() == 1 && !reads_several(layer.type) &&
                             layer.inputs[0] == (before ? *before : "input");
     if (is_default) layer.inputs.clear();
     before = &layer.name;

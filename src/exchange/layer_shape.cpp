@@ -18,6 +18,8 @@ Shape output_shape(const LayerSpec& layer, const Shape& input) {
               windows(input.width)};
     case LayerType::global_avg_pool:
       return Shape{input.channels};
+    case LayerType::upsample:
+      return {input.channels, input.height * layer.factor, input.width * layer.factor};
     case LayerType::flatten:
       return Shape{input.units()};
     default:

@@ -93,7 +93,12 @@ void OnnxNodes::add_way_back(const NormalizeSpec& normalize) {
 }
 
 void OnnxNodes::add(const LayerSpec& layer) {
-  last_ = layer.type == LayerType::add ? sum(layer) : compute(layer, input_of(layer, 0));
+  if (layer.type == LayerType::add)
+    last_ = sum(layer);
+  else if (layer.type == LayerType::concat)
+    last_ = concat(layer);
+  else
+    last_ = compute(layer, input_of(layer, 0));
   values_[layer.name] = last_;
 }
 
@@ -113,6 +118,32 @@ OnnxValue OnnxNodes::sum(const LayerSpec& layer) {
     total.name = name;
   }
   return total;
+}
+
+OnnxValue OnnxNodes::concat(const LayerSpec& layer) {
+  OnnxValue all = input_of(layer, 0);
+  all.shape.channels = 0;
+  all.has_image_axes = !all.shape.is_flat();
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < layer.inputs.size(); ++i) {
+    OnnxValue value = input_of(layer, i);
+    if (value.shape.is_flat()) value = as_flat(value, layer.name + "." + std::to_string(i));
+    parts.push_back(value.name);
+    all.shape.channels += value.shape.channels;
+  }
+  all.name = output_of(layer.name);
+  graph_.add_node("Concat", layer.name, parts, all.name, {{"axis", std::int64_t{1}}});
+  return all;
+}
+
+// The defaults of Resize: the nearest pixel, of centres. With a whole factor no two are as near.
+OnnxValue OnnxNodes::upsample(const LayerSpec& layer, const OnnxValue& x) {
+  const OnnxValue image = as_image(x, layer.name);
+  const auto factor = static_cast<float>(layer.factor);
+  const std::string scales = layer.name + ".scales";
+  graph_.add_initializer(scales, {4}, std::array<float, 4>{1, 1, factor, factor});
+  graph_.add_node("Resize", layer.name, {image.name, "", scales}, output_of(layer.name));
+  return {output_of(layer.name), output_shape(layer, x.shape), true};
 }
 
 // Output sizes are rounded down, as ONNX does by default; an average counts zeros of the border.
@@ -239,6 +270,8 @@ OnnxValue OnnxNodes::compute(const LayerSpec& layer, const OnnxValue& x) {
     }
     case LayerType::group_norm:
       return group_norm(layer, x);
+    case LayerType::upsample:
+      return upsample(layer, x);
     case LayerType::flatten: {
       if (!x.has_image_axes) return x;
       OnnxValue y = node("Flatten", layer, x, {}, {{"axis", std::int64_t{1}}});
@@ -246,6 +279,7 @@ OnnxValue OnnxNodes::compute(const LayerSpec& layer, const OnnxValue& x) {
       return y;
     }
     case LayerType::add:
+    case LayerType::concat:
     case LayerType::custom:
       break;
   }

@@ -52,6 +52,8 @@ class OnnxNodes {
   OnnxValue group_norm(const LayerSpec& layer, const OnnxValue& x);
   OnnxValue gelu(const LayerSpec& layer, const OnnxValue& x);
   OnnxValue sum(const LayerSpec& layer);
+  OnnxValue concat(const LayerSpec& layer);
+  OnnxValue upsample(const LayerSpec& layer, const OnnxValue& x);
   OnnxValue node(const std::string& type, const LayerSpec& layer, const OnnxValue& x,
                  const std::vector<std::string>& parameters, const OnnxAttributes& attributes);
 

@@ -51,7 +51,7 @@ class Writer {
     for (std::size_t i = 0; i < layers.size(); ++i) {
       const std::string before = i == 0 ? "input" : layers[i - 1].name;
       for (const std::string& name : layers[i].inputs)
-        if (name != before || layers[i].type == LayerType::add) is_kept_.insert(name);
+        if (name != before || reads_several(layers[i].type)) is_kept_.insert(name);
     }
   }
 
@@ -63,6 +63,8 @@ class Writer {
     for (const LayerSpec& layer : network_.layers) {
       if (layer.type == LayerType::add) {
         x = sum(layer);
+      } else if (layer.type == LayerType::concat) {
+        x = concat(layer);
       } else {
         const auto named = layer.inputs.empty() ? values_.end() : values_.find(layer.inputs[0]);
         x = compute(layer, named == values_.end() ? x : named->second);
@@ -122,6 +124,19 @@ class Writer {
     return {"x", first.shape, first.has_image_axes && !first.shape.is_flat()};
   }
 
+  Value concat(const LayerSpec& layer) {
+    Shape shape = values_.at(layer.inputs[0]).shape;
+    shape.channels = 0;
+    std::vector<std::string> parts;
+    for (const std::string& name : layer.inputs) {
+      const Value& value = values_.at(name);
+      parts.push_back(value.shape.is_flat() ? as_flat(value) : value.variable);
+      shape.channels += value.shape.channels;
+    }
+    line(fmt::format("torch.cat([{}], 1)", fmt::join(parts, ", ")));
+    return {"x", shape, !shape.is_flat()};
+  }
+
   Value module(const LayerSpec& layer, const std::string& input, bool is_image, const Value& x,
                const std::string& constructor) {
     modules += fmt::format("        self.put({}, nn.{}){}\n", quoted(layer.name), constructor,
@@ -173,6 +188,10 @@ class Writer {
       case LayerType::global_avg_pool:
         line(fmt::format("torch.flatten(functional.adaptive_avg_pool2d({}, 1), 1)", as_image(x)));
         return {"x", output_shape(layer, shape), false};
+      case LayerType::upsample:
+        line(fmt::format("functional.interpolate({}, scale_factor={}, mode=\"nearest\")",
+                         as_image(x), layer.factor));
+        return {"x", output_shape(layer, shape), true};
       case LayerType::flatten:
         line(as_flat(x));
         return {"x", output_shape(layer, shape), false};
@@ -192,6 +211,7 @@ class Writer {
                      fmt::format("functional.dropout({}, {}, self.training)", x.variable,
                                  layer.probability));
       case LayerType::add:
+      case LayerType::concat:
       case LayerType::custom:
         break;
     }

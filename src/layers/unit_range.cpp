@@ -2,36 +2,10 @@
 #include "layers/unit_range.hpp"
 
 #include "base/assert.hpp"
+#include "layers/copy_runs.hpp"
 #include "tensor/chunks.hpp"
 
 namespace quern {
-
-namespace {
-
-// Runs of `length` floats, at equal distances in either array.
-struct CopyRuns {
-  const float* from;
-  std::int64_t from_stride;
-  float* to;
-  std::int64_t to_stride;
-  std::int64_t length;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end) const {
-    while (begin < end) {
-      const std::int64_t run = begin / length;
-      const std::int64_t at = begin % length;
-      const std::int64_t left = length - at;
-      const std::int64_t count = end - begin < left ? end - begin : left;
-      const float* in = from + run * from_stride + at;
-      float* out = to + run * to_stride + at;
-      QUERN_VECTORIZE
-      for (std::int64_t i = 0; i < count; ++i) out[i] = in[i];
-      begin += count;
-    }
-  }
-};
-
-}  // namespace
 
 void copy_units(const ExecSpace& exec, const Activation& from, int from_unit, const Activation& to,
                 int to_unit, int units) {

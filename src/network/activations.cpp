@@ -78,7 +78,8 @@ NodeArrays make_arrays(const Memory& memory, std::size_t n) {
   NodeArrays arrays;
   arrays.layer.x = memory.value(node.inputs[0]);
   arrays.layer.y = memory.value(node.output);
-  if (node.inputs.size() > 1) arrays.second = memory.value(node.inputs[1]);
+  for (std::size_t i = 1; i < node.inputs.size(); ++i)
+    arrays.others.push_back(memory.value(node.inputs[i]));
   const NodeFusion& fusion = memory.fusion.node(static_cast<int>(n));
   if (fusion.sum >= 0) {
     const std::size_t other = memory.fusion.node(fusion.sum).overwritten == 0 ? 1 : 0;
@@ -92,6 +93,9 @@ NodeArrays make_arrays(const Memory& memory, std::size_t n) {
   if (!backward.runs) return arrays;
   arrays.layer.dy = memory.gradient(node.output, backward.dy);
   arrays.layer.dx = memory.gradient(node.inputs[0], backward.dx[0]);
+  if (node.kind == NodeKind::concat)
+    for (std::size_t i = 1; i < node.inputs.size(); ++i)
+      arrays.d_others.push_back(memory.gradient(node.inputs[i], backward.dx[i]));
   arrays.layer.adds_to_dx = backward.adds_to_dx;
   arrays.layer.with_relu_of_x = backward.with_relu_of_x;
   for (const GradientSum& sum : backward.sums) {
@@ -131,10 +135,9 @@ void Activations::set_rows(int rows, int block_rows) {
   };
   for (NodeArrays& node : nodes_) {
     LayerArrays& layer = node.layer;
-    for (Activation* array :
-         {&layer.x, &layer.y, &layer.addend, &layer.dy, &layer.dx, &node.second}) {
-      set(*array);
-    }
+    for (Activation* array : {&layer.x, &layer.y, &layer.addend, &layer.dy, &layer.dx}) set(*array);
+    for (Activation& other : node.others) set(other);
+    for (Activation& gradient : node.d_others) set(gradient);
     for (NodeArrays::Sum& sum : node.sums)
       for (Activation* array : {&sum.a, &sum.b, &sum.to, &sum.relu}) set(*array);
   }

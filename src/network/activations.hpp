@@ -16,7 +16,8 @@ struct NodeArrays {
     Activation relu;  ///< GradientSum::with_relu: the value
   };
   LayerArrays layer;
-  Activation second;  ///< the other input of a sum
+  std::vector<Activation> others;    ///< the inputs of a sum or concat behind the first
+  std::vector<Activation> d_others;  ///< their gradients, of a concat in the backward pass
   bool runs_backward = false;
   bool backward_in_sum = false;  ///< NodeBackward::in_sum
   bool runs_again = false;       ///< its forward pass, before backward

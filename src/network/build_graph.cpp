@@ -52,9 +52,36 @@ void check_tensors(const ParameterTable& table) {
 
 /// What a layer comes to, once the shape of its input is known.
 struct Built {
-  std::unique_ptr<Layer> layer;  // null for flatten and add
+  std::unique_ptr<Layer> layer;  // null for flatten, add and concat
   Shape output;
 };
+
+/// The inputs of layer `i`, of which the first and number `k` do not fit together.
+[[noreturn]] void refuse_pair(const LayerList& layers, int i, const std::vector<Shape>& inputs,
+                              std::size_t k, const std::string& verb, const std::string& expected) {
+  refuse_layer(layers.at(i), verb + " '" + layers.name(layers.inputs(i)[0]) + "' of shape " +
+                                 to_string(inputs[0]) + " and '" +
+                                 layers.name(layers.inputs(i)[k]) + "' of shape " +
+                                 to_string(inputs[k]) + ", expected " + expected);
+}
+
+Shape joined_shape(const LayerList& layers, int i, const std::vector<Shape>& inputs) {
+  std::int64_t channels = 0;
+  std::int64_t units = 0;
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    if (inputs[k].height != inputs[0].height || inputs[k].width != inputs[0].width)
+      refuse_pair(layers, i, inputs, k, "joins", "equal heights and widths");
+    channels += inputs[k].channels;
+    units += inputs[k].units();
+  }
+  if (units > kMaxUnits) {
+    refuse_layer(layers.at(i), "puts out " + std::to_string(channels) + " channels of " +
+                                   std::to_string(inputs[0].height) + " x " +
+                                   std::to_string(inputs[0].width) + ", expected at most " +
+                                   std::to_string(kMaxUnits) + " values");
+  }
+  return {static_cast<int>(channels), inputs[0].height, inputs[0].width};
+}
 
 Built build(const LayerList& layers, int i, const std::vector<Shape>& inputs,
             const KernelChoice& choice) {
@@ -62,13 +89,11 @@ Built build(const LayerList& layers, int i, const std::vector<Shape>& inputs,
   if (spec.type == LayerType::flatten) return {nullptr, Shape{inputs[0].units()}};
   if (spec.type == LayerType::add) {
     for (std::size_t k = 1; k < inputs.size(); ++k) {
-      if (inputs[k] == inputs[0]) continue;
-      refuse_layer(spec, "adds '" + layers.name(layers.inputs(i)[0]) + "' of shape " +
-                             to_string(inputs[0]) + " and '" + layers.name(layers.inputs(i)[k]) +
-                             "' of shape " + to_string(inputs[k]) + ", expected equal shapes");
+      if (inputs[k] != inputs[0]) refuse_pair(layers, i, inputs, k, "adds", "equal shapes");
     }
     return {nullptr, inputs[0]};
   }
+  if (spec.type == LayerType::concat) return {nullptr, joined_shape(layers, i, inputs)};
   std::unique_ptr<Layer> layer = build_layer(spec, inputs[0], i, choice);
   const Shape output = layer->output_shape();
   return {std::move(layer), output};
@@ -130,6 +155,7 @@ int append(Graph& graph, const LayerList& layers, int i, const std::vector<int>&
     for (std::size_t k = 1; k < values.size(); ++k) sum = graph.add_sum(spec.name, sum, values[k]);
     return sum;
   }
+  if (spec.type == LayerType::concat) return graph.add_concat(spec.name, values);
   auto layer = build_sliced_layer(spec, input, read, slices, choice);
   if (!layer) {
     layer = spec.type == LayerType::conv2d ? build_part_of_conv2d(spec, input, read, choice)

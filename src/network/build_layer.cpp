@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "network/build_layer.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "base/error.hpp"
@@ -13,6 +15,7 @@
 #include "layers/layer_norm.hpp"
 #include "layers/linear.hpp"
 #include "layers/pool2d.hpp"
+#include "layers/upsample.hpp"
 #include "network/custom_layer.hpp"
 
 namespace quern {
@@ -73,6 +76,17 @@ void check_size(const LayerSpec& spec, const std::string& what, const Shape& sha
                    " is too large (expected at most " + std::to_string(kMaxUnits) + " values)");
 }
 
+// Before the product is taken as an int.
+void check_upsampled(const LayerSpec& spec, const Shape& input) {
+  const std::int64_t most = kMaxUnits / std::max(input.height, input.width);
+  if (spec.factor <= most) return;
+  refuse(spec, input,
+         "an image " + std::to_string(spec.factor) +
+             " times as high and wide is too large "
+             "(expected at most " +
+             std::to_string(kMaxUnits) + " values)");
+}
+
 std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const Shape& input, int index,
                                   const KernelChoice& choice) {
   switch (spec.type) {
@@ -110,8 +124,12 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, const Shape& input, int
       return std::make_unique<GroupNorm>(spec, input);
     case LayerType::custom:
       return make_custom_layer(spec, input);
+    case LayerType::upsample:
+      check_upsampled(spec, input);
+      return std::make_unique<Upsample>(spec, input);
     case LayerType::flatten:
     case LayerType::add:
+    case LayerType::concat:
       break;
   }
   throw Error("internal error: no layer for " + describe(spec));

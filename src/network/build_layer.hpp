@@ -11,8 +11,8 @@ namespace quern {
 
 /// The layer that `spec` describes, for inputs of shape `input`. `index` is its place in the
 /// network (the stream of its random numbers). InputError with layer and shapes when they do not
-/// fit or are too large to index. Not for flatten and add, which have no layer. `choice`: of its
-/// kernels.
+/// fit or are too large to index. Not for flatten, add and concat, which have no layer. `choice`:
+/// of its kernels.
 std::unique_ptr<Layer> build_layer(const LayerSpec& spec, const Shape& input, int index,
                                    const KernelChoice& choice = {});
 

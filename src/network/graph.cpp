@@ -65,6 +65,22 @@ int Graph::add_sum(const std::string& name, int a, int b) {
   return append(std::move(node), {value(a).shape, value(a).layout, -1, {}, false});
 }
 
+int Graph::add_concat(const std::string& name, const std::vector<int>& values) {
+  Shape shape = value(values[0]).shape;
+  shape.channels = 0;
+  for (const int v : values) {
+    const Shape& part = value(v).shape;
+    expect(part.height == shape.height && part.width == shape.width, "images of one size");
+    shape.channels += part.channels;
+  }
+  const Layout layout = shape.is_flat() ? value(values[0]).layout : Layout::nchw16n;
+  Node node;
+  node.kind = NodeKind::concat;
+  node.name = name;
+  for (const int v : values) node.inputs.push_back(convert(v, layout));
+  return append(std::move(node), {shape, layout, -1, {}, false});
+}
+
 int Graph::convert(int value, Layout to) {
   if (to == Layout::tiles && this->value(value).layout != to) value = convert(value, flat_layout());
   const Value& from = this->value(value);

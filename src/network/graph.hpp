@@ -16,6 +16,7 @@ enum class NodeKind {
   convert,  ///< another layout of the same values
   reshape,  ///< another shape of the same units; nothing is computed
   add,      ///< the sum of two values
+  concat,   ///< the units of several values, one after the other
 };
 
 /// What one node puts out and others read.
@@ -64,6 +65,8 @@ class Graph {
   int add_reshape(const std::string& name, int value, const Shape& shape);
   /// `a` and `b` have the same shape.
   int add_sum(const std::string& name, int a, int b);
+  /// The channels of `values`, two or more, which have one height and width, in this order.
+  int add_concat(const std::string& name, const std::vector<int>& values);
   /// `value` in this layout: itself, or an earlier conversion of it, where that serves.
   int convert(int value, Layout to);
 

@@ -19,11 +19,12 @@ LayerList::LayerList(const NetworkSpec& spec) : spec_(spec) {
 
 std::vector<int> LayerList::inputs_of(int i) const {
   const LayerSpec& layer = at(i);
-  const bool adds = layer.type == LayerType::add;
-  if (layer.inputs.empty() && !adds) return {i - 1};
-  if (adds ? layer.inputs.size() < 2 : layer.inputs.size() > 1) {
-    refuse_layer(layer, "reads " + std::to_string(layer.inputs.size()) + " inputs, expected " +
-                            (adds ? "at least two" : "one; an add layer takes several"));
+  const bool reads_list = reads_several(layer.type);
+  if (layer.inputs.empty() && !reads_list) return {i - 1};
+  if (reads_list ? layer.inputs.size() < 2 : layer.inputs.size() > 1) {
+    refuse_layer(layer,
+                 "reads " + std::to_string(layer.inputs.size()) + " inputs, expected " +
+                     (reads_list ? "at least two" : "one; an add or concat layer takes several"));
   }
   std::vector<int> inputs;
   for (const std::string& name : layer.inputs) inputs.push_back(find(i, name));

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "layers/add.hpp"
+#include "layers/concat.hpp"
 #include "layers/layout.hpp"
 #include "linalg/rounding.hpp"
 #include "network/segments.hpp"
@@ -23,6 +24,29 @@ using Kokkos::Profiling::ScopedRegion;
 Graph with_output_layout(Graph graph, const std::optional<Layout>& layout) {
   if (layout) graph.set_output(graph.convert(graph.output(), *layout));
   return graph;
+}
+
+// A concat: each input to its units of y.
+void join(const ExecSpace& exec, const NodeArrays& arrays) {
+  concat(exec, arrays.layer.x, arrays.layer.y, 0);
+  int first = arrays.layer.x.shape.units();
+  for (const Activation& x : arrays.others) {
+    concat(exec, x, arrays.layer.y, first);
+    first += x.shape.units();
+  }
+}
+
+// And back: to each input that wants it its part of dy.
+void part_gradients(const ExecSpace& exec, const NodeArrays& arrays) {
+  const auto part = [&](const Activation& dx, int first) {
+    if (!dx.empty()) concat_backward(exec, arrays.layer.dy, first, dx);
+  };
+  part(arrays.layer.dx, 0);
+  int first = arrays.layer.x.shape.units();
+  for (std::size_t i = 0; i < arrays.others.size(); ++i) {
+    part(arrays.d_others[i], first);
+    first += arrays.others[i].shape.units();
+  }
 }
 
 // Kernels read it without asking.
@@ -82,7 +106,9 @@ void Network::forward_node(const ExecSpace& exec, const StepContext& step, const
   if (node.layer) {
     node.layer->forward(exec, step, arrays.layer);
   } else if (node.kind == NodeKind::add) {
-    add(exec, arrays.layer.x, arrays.second, fusion_.node(n).with_relu, arrays.layer.y);
+    add(exec, arrays.layer.x, arrays.others[0], fusion_.node(n).with_relu, arrays.layer.y);
+  } else if (node.kind == NodeKind::concat) {
+    join(exec, arrays);
   } else {
     convert_layout(exec, arrays.layer.x, arrays.layer.y);
   }
@@ -95,10 +121,12 @@ void Network::backward_node(const ExecSpace& exec, const StepContext& step,
   const bool is_elsewhere = fusion_.node(n).backward_elsewhere || arrays.backward_in_sum;
   const bool computes = node.layer && !is_elsewhere;
   const bool converts = node.kind == NodeKind::convert && !is_elsewhere;
-  if (!computes && !converts && arrays.sums.empty()) return;
+  const bool joins = node.kind == NodeKind::concat;
+  if (!computes && !converts && !joins && arrays.sums.empty()) return;
   const ScopedRegion region(node.region);
   if (computes) node.layer->backward(exec, step, arrays.layer);
   if (converts) convert_layout(exec, arrays.layer.dy, arrays.layer.dx, Content::gradient);
+  if (joins) part_gradients(exec, arrays);
   for (const NodeArrays::Sum& sum : arrays.sums) {
     if (sum.relu.empty())
       add(exec, sum.a, sum.b, false, sum.to);
@@ -216,7 +244,8 @@ std::string Network::first_non_finite_layer(const ExecSpace& exec, const StepCon
       wait();
     else
       exec.fence("quern::network::first_non_finite_layer");
-    const bool is_named = graph_.node(n).layer || graph_.node(n).kind == NodeKind::add;
+    const NodeKind kind = graph_.node(n).kind;
+    const bool is_named = graph_.node(n).layer || kind == NodeKind::add || kind == NodeKind::concat;
     if (first.empty() && is_named && !has_no_kernel(n) && !is_finite(batch.node(n).layer.y))
       first = graph_.node(n).name;
   }

@@ -51,6 +51,10 @@ void describe_work(const LayerSpec& spec, int index, const std::vector<Shape>& i
                    LayerSummary& layer) {
   layer.output = inputs[0];
   if (spec.type == LayerType::add) return;
+  if (spec.type == LayerType::concat) {
+    for (std::size_t i = 1; i < inputs.size(); ++i) layer.output.channels += inputs[i].channels;
+    return;
+  }
   if (spec.type == LayerType::flatten) {
     layer.output = Shape{inputs[0].units()};
     return;

@@ -26,13 +26,20 @@ enum class LayerType {
   batch_norm,
   layer_norm,
   group_norm,
+  upsample,  ///< each pixel several times, side by side and below one another
   flatten,
   add,
+  concat,  ///< the channels of several outputs, one after the other
   custom,  ///< of a C++ program (network/custom_layer.hpp)
 };
 
 /// The recipe's word for a layer type ("conv2d").
 const char* to_string(LayerType type);
+
+/// Does a layer of this type read several outputs (LayerSpec::inputs)?
+inline bool reads_several(LayerType type) {
+  return type == LayerType::add || type == LayerType::concat;
+}
 
 /// Over what batch normalisation takes mean and variance while training.
 enum class Statistics {
@@ -59,7 +66,8 @@ struct LayerSpec {
   /// group_norm, "<type><n>" for the rest, n counting from 1 per type, as PyTorch users name them.
   std::string name = {};
   /// Names of the layers whose outputs it reads, all of them before it; empty: the one before.
-  /// "input" is what the network reads, unless a layer has that name. add: at least two.
+  /// "input" is what the network reads, unless a layer has that name. add, concat: at
+  /// least two.
   std::vector<std::string> inputs = {};
   int features = 0;              ///< linear: output features
   int channels = 0;              ///< conv2d: output channels
@@ -69,6 +77,7 @@ struct LayerSpec {
   bool bias = true;              ///< linear, conv2d: adds one to each output unit or channel
   int groups = 0;                ///< group_norm: sets of channels
   int size = 0;                  ///< pools: window height and width
+  int factor = 0;                ///< upsample: times the height and the width
   double probability = 0;        ///< dropout: probability that a unit is zeroed
   double negative_slope = 0.01;  ///< leaky_relu
   double momentum = 0.1;         ///< batch_norm: weight of a batch in the running statistics

@@ -20,9 +20,11 @@ bool computes_images(const NetworkSpec& network) {
       case LayerType::avg_pool2d:
       case LayerType::global_avg_pool:
       case LayerType::group_norm:
+      case LayerType::upsample:
         return true;
       case LayerType::batch_norm:
       case LayerType::layer_norm:
+      case LayerType::concat:
         return !is_flat;
       case LayerType::flatten:
         is_flat = true;

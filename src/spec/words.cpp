@@ -35,10 +35,14 @@ const char* to_string(LayerType type) {
       return "layer_norm";
     case LayerType::group_norm:
       return "group_norm";
+    case LayerType::upsample:
+      return "upsample";
     case LayerType::flatten:
       return "flatten";
     case LayerType::add:
       return "add";
+    case LayerType::concat:
+      return "concat";
     case LayerType::custom:
       return "custom";
   }

@@ -68,6 +68,17 @@ inline LayerSpec add(std::vector<std::string> inputs) {
   return reading(simple(LayerType::add), std::move(inputs));
 }
 
+inline LayerSpec concat(std::vector<std::string> inputs) {
+  return reading(simple(LayerType::concat), std::move(inputs));
+}
+
+inline LayerSpec upsample(int factor) {
+  LayerSpec spec;
+  spec.type = LayerType::upsample;
+  spec.factor = factor;
+  return spec;
+}
+
 /// Layers are named "linear1", "relu1", "relu2", ...; layer i stands in line i + 1.
 inline NetworkSpec network_of(const Shape& input, std::initializer_list<LayerSpec> layers) {
   NetworkSpec spec;

@@ -25,7 +25,9 @@ inline constexpr const char* kBranches =
     "{type=\"batch_norm\", statistics=\"block\"}, {type=\"relu\"}, "
     "{type=\"conv2d\", channels=4, kernel=3, padding=1}, {type=\"add\", inputs=[\"relu1\", "
     "\"conv2\"]}, "
-    "{type=\"relu\"}, {type=\"global_avg_pool\"}, {type=\"linear\", features=36}]";
+    "{type=\"relu\"}, {type=\"max_pool2d\", size=2}, {type=\"upsample\", factor=2}, "
+    "{type=\"concat\", inputs=[\"upsample1\", \"relu1\"]}, {type=\"global_avg_pool\"}, "
+    "{type=\"linear\", features=36}]";
 
 /// A shipped recipe with a small batch.
 inline Recipe shipped_recipe(const std::string& name) {

@@ -1,28 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools on a device: a thread computes one element. Gradients are gathered from the windows that
 // cover an element, in the order in which a CPU scatters them, so the bits are the same.
+#include "layers/device/plane_element.hpp"
 #include "layers/pool_kernels.hpp"
 
 namespace quern::device {
 
 namespace {
-
-/// Element `i` of an array of planes [height, width] in nchw16n.
-struct PlaneElement {
-  int lane;
-  int column;
-  int row;
-  std::int64_t plane;
-
-  KOKKOS_INLINE_FUNCTION PlaneElement(std::int64_t i, int height, int width) {
-    lane = static_cast<int>(i % kLanes);
-    i /= kLanes;
-    column = static_cast<int>(i % width);
-    i /= width;
-    row = static_cast<int>(i % height);
-    plane = i / height;
-  }
-};
 
 /// The windows [first, end) of one axis that cover `position`, padding included.
 struct CoveringWindows {

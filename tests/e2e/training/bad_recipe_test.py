@@ -126,6 +126,11 @@ class BadRecipeTest(RefusalTest):
             ('type = "relu"', 'type = "add", inputs = ["fc1", "fc2"]', "inputs[1]", '"fc2" comes later', "line"),
             ('type = "relu"', 'type = "add", inputs = ["fc1", "input"]', "add1", "recipe line",
              "'fc1' of shape [19]", "'input' of shape [1, 12, 12]", "equal shapes"),
+            ('type = "relu"', 'type = "concat", inputs = ["fc1", "input"]', "concat1", "recipe line",
+             "'fc1' of shape [19]", "'input' of shape [1, 12, 12]", "equal heights and widths"),
+            ('type = "relu"', 'type = "concat", input = "fc1"', "layers[2].input", '"concat"', "inputs"),
+            ('type = "relu"', 'type = "cat", inputs = ["fc1", "fc1"]', "cat", "did you mean", "concat"),
+            ('type = "relu"', 'type = "upsample", scale_factor = 2', "scale_factor", "did you mean", "factor"),
         ):
             with self.subTest(new=new):
                 self.assertIn(old, training.MLP_LAYERS)

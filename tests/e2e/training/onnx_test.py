@@ -48,6 +48,10 @@ ALL_LAYERS = """[
   {type = "dropout", p = 0.3},
   {type = "layer_norm", name = "scaled", eps = 1e-2},
   {type = "silu"},
+  {type = "concat", inputs = ["silu1", "right", "left"]},
+  {type = "upsample", factor = 3},
+  {type = "concat", name = "wide", inputs = ["upsample1", "upsample1"]},
+  {type = "conv2d", channels = 4, kernel = 2, name = "mixed"},
   {type = "flatten"},
   {type = "group_norm", groups = 3, name = "flat-sets"},
   {type = "linear", features = 10, name = "head.fc"},
@@ -127,7 +131,7 @@ class OnnxTest(training.TrainingTest):
     def test_every_layer_is_said_and_every_value_is_made_before_it_is_read(self):
         for recipe in ("all", "pools", "pixel"):
             model = Model(self.export(recipe).read_bytes())
-            known = set(model.inputs) | set(model.weights)
+            known = set(model.inputs) | set(model.weights) | {""}  # an input that is left out
             for node in model.nodes:
                 self.assertLessEqual(set(node.inputs), known, node.name)
                 self.assertFalse(set(node.outputs) & known, node.name)
@@ -140,11 +144,15 @@ class OnnxTest(training.TrainingTest):
                     {node.type for node in model.nodes},
                     {"Conv", "BatchNormalization", "Relu", "Add", "LayerNormalization", "InstanceNormalization", "Reshape", "Mul", "Erf",
                      "MaxPool", "AveragePool", "Tanh", "GlobalAveragePool", "Flatten", "Unsqueeze",
-                     "Sigmoid", "LeakyRelu", "Gemm", "Identity"})
+                     "Sigmoid", "LeakyRelu", "Gemm", "Concat", "Resize", "Identity"})
                 nodes = {node.name: node for node in model.nodes}
                 self.assertEqual(nodes["norm"].attributes, {"epsilon": np.float32(1e-3)})
                 self.assertEqual(nodes["scaled"].attributes, {"axis": 1, "epsilon": np.float32(1e-2)})
                 self.assertEqual(nodes["leaky_relu1"].attributes, {"alpha": np.float32(0.2)})
+                self.assertEqual(nodes["concat1"].attributes, {"axis": 1})
+                self.assertEqual(nodes["concat1"].inputs, ["silu1.out", "right.out", "concat1.2.flat"])
+                self.assertEqual(nodes["wide"].inputs, ["upsample1.out", "upsample1.out"])
+                self.assertEqual(list(model.weights["upsample1.scales"]), [1, 1, 3, 3])
                 # [n, 9, 1, 1] and [n, 9] would be taken for each other's rows.
                 self.assertEqual([nodes[name].inputs for name in ("add1.0.flat", "add1.sum.1", "add1.2.flat", "add1")],
                                  [["left.out"], ["add1.0.flat", "right.out"], ["left.out"], ["add1.sum.1", "add1.2.flat"]])

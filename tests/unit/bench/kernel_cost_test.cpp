@@ -91,6 +91,8 @@ TEST(LayerKernelCost, OfTheRestHasBytesOnly) {
   EXPECT_EQ(bytes("quern::layers::avg_pool2d"), 70 + 30);
   EXPECT_EQ(bytes("quern::layers::avg_pool2d_backward"), 70 + 30);
   EXPECT_EQ(bytes("quern::layers::max_pool2d_backward"), 2 * 70 + 30);
+  EXPECT_EQ(bytes("quern::layers::upsample"), 70 + 30);
+  EXPECT_EQ(bytes("quern::layers::upsample_backward"), 70 + 30);
   EXPECT_EQ(bytes("quern::layers::add"), 3 * 70) << "gradients of the layer's input";
   EXPECT_EQ(bytes("quern::layers::relu"), 70 + 30);
   EXPECT_EQ(bytes("quern::layers::relu_backward"), 70 + 2 * 30);
@@ -112,6 +114,17 @@ TEST(LayerKernelCost, OfSumsIsThatOfThreeArraysOfTheirSize) {
   ASSERT_TRUE(dense);
   EXPECT_EQ(dense->info.macs, 4 * 36 * 3);
   EXPECT_EQ(dense->info.weights, 4 * 36 * 3 + 3);
+}
+
+TEST(LayerKernelCost, OfAConcatIsThatOfAllItsInputs) {
+  LayerSpec joined = test::simple(LayerType::concat);
+  joined.inputs = {"conv2d1", "relu1", "input"};
+  const Network network(test::network_of(
+      {2, 6, 6}, {test::conv2d(4, 3, 1, 1), test::relu, joined, test::conv2d(3, 1)}));
+  const auto layer = layer_of_region(network, region_of_layer("concat1"));
+  ASSERT_TRUE(layer);
+  for (const char* label : {"quern::layers::concat", "quern::layers::concat_backward"})
+    EXPECT_EQ(layer_kernel_cost(label, layer->info, 10).bytes / 4, 2 * 10 * 10 * 36) << label;
 }
 
 TEST(LayerKernelCost, CountsTwoBytesWhereImagesAreBfloat16) {

@@ -104,6 +104,21 @@ TEST(Blocks, KnowTheChannelsThatComeIn) {
             (std::vector<std::string>{"layer2.1.relu", "relu2", "relu1"}));
 }
 
+TEST(Blocks, KnowTheChannelsOfAConcat) {
+  // 4 and 4 and 4: no convolution on the shortcut of a block of 12 channels.
+  const std::string joined =
+      "{type = \"conv2d\", channels = 4, kernel = 3, name = \"stem\"},\n"
+      "  {type = \"relu\"},\n"
+      "  {type = \"concat\", inputs = [\"stem\", \"relu1\", \"stem\"]},\n";
+  const auto block = [&](int channels) {
+    return names_of(layers_of(joined + "  {type = \"basic_block\", name = \"body\", channels = " +
+                              std::to_string(channels) + "}"));
+  };
+  const auto shortcut = testing::Contains(testing::HasSubstr("downsample"));
+  EXPECT_THAT(block(12), testing::Not(shortcut));
+  EXPECT_THAT(block(4), shortcut);
+}
+
 TEST(Blocks, HandOnTheStatistics) {
   const std::vector<LayerSpec> layers =
       layers_of("{type = \"bottleneck\", channels = 2, statistics = \"block\"}");

@@ -114,6 +114,10 @@ TEST(MissingKeys, PointToTheirTable) {
             "r.toml:11: network.layers[1].type: missing, expected " + choices_of<LayerType>());
   EXPECT_EQ(error_of(small_recipe("\"relu\"", "\"add\"")),
             "r.toml:11: network.layers[1].inputs: missing, expected array of strings");
+  EXPECT_EQ(error_of(small_recipe("\"relu\"", "\"concat\"")),
+            "r.toml:11: network.layers[1].inputs: missing, expected array of strings");
+  EXPECT_EQ(error_of(small_recipe("\"relu\"", "\"upsample\"")),
+            "r.toml:11: network.layers[1].factor: missing, expected integer from 2 to 4096");
 }
 
 struct BadValue {
@@ -176,6 +180,15 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"\"relu\"", "\"add\", inputs = \"conv1\"",
                  "r.toml:11: network.layers[1].inputs: found a string, expected an array of names "
                  "of layers"},
+        BadValue{"\"relu\"", "\"concat\", inputs = \"conv1\"",
+                 "r.toml:11: network.layers[1].inputs: found a string, expected an array of names "
+                 "of layers"},
+        BadValue{"\"relu\"", "\"upsample\", factor = 1",
+                 "r.toml:11: network.layers[1].factor: 1 is out of range, expected an "
+                 "integer from 2 to 4096"},
+        BadValue{"\"relu\"", "\"upsample\", factor = 2.0",
+                 "r.toml:11: network.layers[1].factor: found a float, expected an integer from 2 "
+                 "to 4096"},
         BadValue{"\"relu\"", "\"add\", inputs = [\"conv1\", 2]",
                  "r.toml:11: network.layers[1].inputs[1]: found an integer, expected a string"},
         BadValue{"{type = \"relu\"}", "\"relu\"",

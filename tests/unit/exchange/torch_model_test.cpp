@@ -60,6 +60,25 @@ TEST(TorchModel, SaysWhatIsReadAgainAndWhatIsFlat) {
                               "\"w.safetensors\")):"));
 }
 
+TEST(TorchModel, JoinsChannelsAndEnlargesImages) {
+  const std::string text = model_of(R"(
+  {type = "conv2d", channels = 5, kernel = 3, padding = 1},
+  {type = "max_pool2d", size = 2},
+  {type = "upsample", factor = 2},
+  {type = "concat", inputs = ["upsample1", "conv1", "input"]},
+  {type = "conv2d", channels = 4, kernel = 8},
+  {type = "concat", inputs = ["conv2", "conv2"]},
+  {type = "upsample", factor = 3},
+  {type = "conv2d", channels = 2, kernel = 3},
+)");
+  EXPECT_THAT(text, HasSubstr("functional.interpolate(x, scale_factor=2, mode=\"nearest\")"));
+  EXPECT_THAT(text, HasSubstr("x = torch.cat([y3, y2, y1], 1)\n"));
+  EXPECT_THAT(text, HasSubstr("nn.Conv2d(13, 4, 8, "));
+  EXPECT_THAT(text, HasSubstr("torch.cat([torch.flatten(y4, 1), torch.flatten(y4, 1)], 1)"));
+  EXPECT_THAT(text, HasSubstr("functional.interpolate(x[:, :, None, None], scale_factor=3"));
+  EXPECT_THAT(text, HasSubstr("nn.Conv2d(8, 2, 3, "));
+}
+
 TEST(TorchModel, WithoutWeightsTheyHaveToBeNamed) {
   EXPECT_THAT(model_of(R"({type = "flatten"}, {type = "linear", features = 2})"),
               HasSubstr("def load(weights):"));

@@ -46,11 +46,20 @@ NetworkSpec residual() {
           {}};
 }
 
+// As in a U-Net: the output of "a" is read after "b" as well.
+NetworkSpec skip() {
+  return {Shape{16},
+          {linear("in", 16), linear("a", 16), linear("b", 16),
+           of_type(LayerType::concat, "join", {"b", "a"}), linear("out", 4)},
+          {}};
+}
+
 }  // namespace
 
 TEST(Cut, IsPossibleWhereOneValueCrosses) {
   EXPECT_EQ(possible_cuts(chain()), (std::vector<int>{1, 2, 3, 4}));
   EXPECT_EQ(possible_cuts(residual()), (std::vector<int>{1, 4}));
+  EXPECT_EQ(possible_cuts(skip()), (std::vector<int>{1, 2, 4}));
 }
 
 TEST(Cut, BalancesMultiplyAddsAndLeavesWhatIsFusedTogether) {
@@ -78,6 +87,8 @@ TEST(Cut, RefusesWhatCannotBe) {
                {"in front of 'in', its first layer"});
   expect_error([] { cut_network(residual(), 2, {"block.0.fc2"}); }, ExitCode::bad_input,
                {"more than one value crosses there"});
+  expect_error([] { cut_network(skip(), 2, {"join"}); }, ExitCode::bad_input,
+               {"cannot be cut in front of 'join': more than one value crosses there"});
   expect_error(
       [] {
         cut_network(residual(), 3, {"out", "block"});

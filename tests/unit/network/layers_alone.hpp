@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "layers/reference/concat.hpp"
 #include "network/build_layer.hpp"
 #include "network/network.hpp"
 #include "support/layer_specs.hpp"
@@ -109,7 +110,10 @@ class LayersAlone {
       number[layer.name] = static_cast<int>(i);
       const Shape& input = shape_of(link.inputs[0]);
       link.shape = layer.type == LayerType::flatten ? Shape{input.units()} : input;
-      if (layer.type == LayerType::flatten || layer.type == LayerType::add) continue;
+      link.joins = layer.type == LayerType::concat;
+      for (std::size_t k = 1; link.joins && k < link.inputs.size(); ++k)
+        link.shape.channels += shape_of(link.inputs[k]).channels;
+      if (layer.type == LayerType::flatten || reads_several(layer.type)) continue;
       KernelChoice choice = kernels;
       const int before = link.inputs[0];
       const bool after_conv2d =
@@ -142,7 +146,8 @@ class LayersAlone {
 
  private:
   struct Link {
-    std::unique_ptr<Layer> layer;  // null: flatten, add
+    std::unique_ptr<Layer> layer;  // null: flatten, add, concat
+    bool joins = false;            // concat
     std::vector<int> inputs;       // links; -1: the batch
     Shape shape;                   // of the output
     LayerArrays arrays;
@@ -173,7 +178,37 @@ class LayersAlone {
     return a;
   }
 
+  std::vector<reference::ConcatPart<float>> parts_of(const Link& link, int row) const {
+    std::vector<reference::ConcatPart<float>> parts;
+    for (const int input : link.inputs) {
+      const Shape& shape = shape_of(input);
+      const std::vector<float>& values = values_of_link(input);
+      parts.push_back({shape, sample_of(values, shape.units(), row)});
+    }
+    return parts;
+  }
+
+  void join(Link& link) const {
+    link.y.clear();
+    for (int row = 0; row < batch_.rows(); ++row) {
+      const std::vector<float> joined = reference::concat(parts_of(link, row));
+      link.y.insert(link.y.end(), joined.begin(), joined.end());
+    }
+  }
+
+  // The gradient of input number `k`.
+  std::vector<float> part_of_gradient(const Link& link, std::size_t k) const {
+    std::vector<float> part;
+    for (int row = 0; row < batch_.rows(); ++row) {
+      const std::vector<float> dy = sample_of(link.dy, link.shape.units(), row);
+      const std::vector<float> dx = reference::concat_backward(parts_of(link, row), k, dy);
+      part.insert(part.end(), dx.begin(), dx.end());
+    }
+    return part;
+  }
+
   void forward(Link& link, const StepContext& step) const {
+    if (link.joins) return join(link);
     link.y = values_of_link(link.inputs[0]);
     if (!link.layer) {
       for (std::size_t k = 1; k < link.inputs.size(); ++k)
@@ -197,8 +232,10 @@ class LayersAlone {
       link.layer->backward(ExecSpace(), step, link.arrays);
       dx = values_of(link.arrays.dx);
     }
-    for (const int input : link.inputs) {
+    for (std::size_t k = 0; k < link.inputs.size(); ++k) {
+      const int input = link.inputs[k];
       if (input < 0) continue;
+      if (link.joins) dx = part_of_gradient(link, k);
       std::vector<float>& gradient = links_[static_cast<std::size_t>(input)].dy;
       gradient = gradient.empty() ? dx : sum_of(gradient, dx);
     }

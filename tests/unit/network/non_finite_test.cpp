@@ -69,6 +69,24 @@ TEST(FirstNonFiniteLayer, IsFoundUnderASumAndWhereValuesAreNotKept) {
   }
 }
 
+TEST(FirstNonFiniteLayer, LooksBehindAConcat) {
+  const TestBatch batch;
+  const Network network(
+      network_of({4, 1, 1}, {linear(6), reading(linear(5), {"input"}),
+                             concat({"linear1", "linear2"}), reading(linear(5), {"concat1"})}));
+  Activations arrays = network.allocate(batch.rows());
+  arrays.set_rows(batch.rows());
+  const StepContext step = make_test_step(batch, network.table().block_size());
+  set_values(arrays.input(), ones(batch, 0));
+  EXPECT_EQ(network.first_non_finite_layer(ExecSpace(), step, arrays), "");
+  for (const std::size_t layer : {2, 1, 0}) {
+    const ParameterEntry& bias = network.table().entries().at(2 * layer + 1);
+    Kokkos::deep_copy(Kokkos::subview(step.parameters, static_cast<std::size_t>(bias.offset)),
+                      std::numeric_limits<float>::infinity());
+    EXPECT_EQ(network.first_non_finite_layer(ExecSpace(), step, arrays) + ".bias", bias.name);
+  }
+}
+
 // Infinity in the last channel of the last sample, where the values are bfloat16.
 TEST(FirstNonFiniteLayer, IsFoundAmongRoundedValues) {
   if (runs_device_kernels()) GTEST_SKIP() << "images in bfloat16 are for CPUs";

@@ -62,6 +62,30 @@ TEST(NetworkShapes, FlatInputHasNoRoomForAWindow) {
     expect_refused(network_of({10, 1, 1}, {pool(type, 3)}), {"[10]: expected an image"});
 }
 
+TEST(NetworkShapes, ImagesOfTwoSizesAreNotJoined) {
+  expect_refused(
+      network_of({1, 8, 8}, {conv2d(2, 3, 1, 1), conv2d(3, 3), concat({"conv2d1", "conv2d2"})}),
+      {"'concat1' (concat, recipe line 3) joins 'conv2d1' of shape [2, 8, 8] and 'conv2d2' of "
+       "shape [3, 6, 6], expected equal heights and widths"});
+  expect_refused(network_of({1, 8, 8}, {conv2d(2, 3, 1, 1), flatten, linear(4),
+                                        concat({"conv2d1", "linear1"})}),
+                 {"'linear1' of shape [4], expected equal heights and widths"});
+  expect_refused(network_of({4, 1, 1}, {linear(3), concat({"linear1"})}),
+                 {"'concat1'", "reads 1 inputs, expected at least two"});
+  const Network network(
+      network_of({1, 8, 8}, {conv2d(2, 3, 1, 1), concat({"conv2d1", "input", "conv2d1"})}));
+  EXPECT_EQ(network.output_shape(), (Shape{5, 8, 8}));
+}
+
+TEST(NetworkShapes, MoreChannelsOrPixelsThanCanBeIndexed) {
+  expect_refused(network_of({1, 30000, 30000}, {conv2d(1, 1), concat({"conv2d1", "input"})}),
+                 {"'concat1'", "puts out 2 channels of 30000 x 30000", "1073741824"});
+  expect_refused(network_of({1, 300, 300}, {conv2d(1, 1), upsample(4000)}),
+                 {"'upsample1'", "the output", "too large"});
+  expect_refused(network_of({1, 600000, 1}, {conv2d(1, 1), upsample(4000)}),
+                 {"'upsample1'", "[1, 600000, 1]: an image 4000 times as high and wide"});
+}
+
 TEST(NetworkShapes, NothingButFlattenComputesNothing) {
   expect_refused(network_of({1, 2, 2}, {simple(LayerType::flatten)}), {"network.layers"});
 }

@@ -41,6 +41,20 @@ TEST(Summary, NamesInputsThatAreNotTheLayerBefore) {
   EXPECT_EQ(summary.layers[4].output, (Shape{4, 5, 5}));
 }
 
+TEST(Summary, CountsTheChannelsThatAreJoined) {
+  const NetworkSpec spec =
+      network_of({1, 6, 8}, {conv2d(3, 3, 1, 1), relu, pool(LayerType::max_pool2d, 2), upsample(2),
+                             concat({"upsample1", "relu1", "input"}), conv2d(2, 3, 1, 1)});
+  const NetworkSummary summary = summarize(spec, Network(spec));
+  EXPECT_EQ(summary.layers[3].output, (Shape{3, 6, 8}));
+  EXPECT_EQ(summary.layers[3].bytes, 4 * 3 * 48);
+  EXPECT_EQ(summary.layers[4].output, (Shape{7, 6, 8}));
+  EXPECT_EQ(summary.layers[4].bytes, 4 * 7 * 48);
+  EXPECT_EQ(summary.layers[4].macs, 0);
+  EXPECT_EQ(summary.layers[4].inputs, (std::vector<std::string>{"upsample1", "relu1", "input"}));
+  EXPECT_EQ(summary.layers[5].macs, 2 * 48 * 7 * 9);
+}
+
 // Of one sample of 16, in floats of four bytes.
 TEST(Summary, CountsEveryBufferOnce) {
   const NetworkSpec spec = network_of(
