@@ -20,6 +20,7 @@ import h5py
 import numpy as np
 import torch
 
+from recipe_graph import layers_of
 from torch_model import build_loss, build_network, build_optimizer
 
 HERE = Path(__file__).resolve().parent
@@ -39,6 +40,7 @@ PLANS = {
     "layer-norm": dict(steps=5, outputs=11, after=(1, 3, 5)),
     "group-norm": dict(steps=5, outputs=11, after=(1, 3, 5)),
     "activations": dict(steps=5, outputs=13, after=(1, 3, 5)),
+    "unet": dict(steps=5, outputs=11, after=(1, 3, 5)),
     "adamw-clip": dict(steps=5, outputs=24, after=(1, 3, 5)),
     "label-smoothing": dict(steps=5, outputs=13, after=(1, 3, 5)),
     "class-weights": dict(steps=5, outputs=13, after=(1, 3, 5)),
@@ -69,10 +71,10 @@ def random_samples(recipe):
     generator = torch.Generator().manual_seed(1)
     count = recipe["data"]["global_batch"]
     inputs = torch.rand(count, *recipe["network"]["input"], generator=generator) * 2 - 1
-    outputs = recipe["network"]["layers"][-1]["features"]
+    shape = layers_of(recipe)[-1].shape
     if recipe["data"].get("target", "label") == "label":
-        return inputs, torch.randint(outputs, (count,), generator=generator)
-    shares = torch.rand(count, outputs, generator=generator)
+        return inputs, torch.randint(shape[0], (count,), generator=generator)
+    shares = torch.rand(count, *shape, generator=generator)
     return inputs, shares if recipe["loss"]["type"] == "binary_cross_entropy" else shares * 2 - 1
 
 

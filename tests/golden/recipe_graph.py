@@ -16,7 +16,7 @@ class Layer(NamedTuple):
     name: str
     spec: dict  # as the recipe states it
     inputs: tuple  # names of layers, or "input"
-    input_shape: tuple
+    input_shape: tuple  # of the first
     shape: tuple  # of the output
 
     @property
@@ -31,8 +31,13 @@ class Layer(NamedTuple):
         return size, stride, self.spec.get("padding", 0)
 
 
-def output_shape(spec, shape):
-    kind = spec["type"]
+def output_shape(spec, shapes):
+    """`shapes`: of what the layer reads."""
+    kind, shape = spec["type"], shapes[0]
+    if kind == "concat":
+        return (sum(one[0] for one in shapes), *shape[1:])
+    if kind == "upsample":
+        return (shape[0], *(size * spec["factor"] for size in shape[1:]))
     if kind == "linear":
         return (spec["features"],)
     if kind in ("flatten", "global_avg_pool"):
@@ -82,8 +87,8 @@ def layers_of(recipe):
 
     def append(spec, name, inputs):
         inputs = tuple(stands_for.get(one, one) for one in inputs)
-        shape = shapes[inputs[0]]
-        layers.append(Layer(name, spec, inputs, shape, output_shape(spec, shape)))
+        read = [shapes[one] for one in inputs]
+        layers.append(Layer(name, spec, inputs, read[0], output_shape(spec, read)))
         shapes[name] = layers[-1].shape
 
     for spec in recipe["network"]["layers"]:

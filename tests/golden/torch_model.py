@@ -9,8 +9,12 @@ from torch import nn
 from recipe_graph import layers_of
 
 
+# Layers that read several outputs, as functions of these.
+JOINS = {"add": lambda values: sum(values[1:], values[0]), "concat": lambda values: torch.cat(values, 1)}
+
+
 def make_layer(layer):
-    """The module of one layer; an add has none."""
+    """The module of one layer; those that read several have none."""
     spec, kind = layer.spec, layer.kind
     if kind == "linear":
         return nn.Linear(math.prod(layer.input_shape), spec["features"], bias=spec.get("bias", True))
@@ -30,11 +34,13 @@ def make_layer(layer):
         return nn.GroupNorm(spec["groups"], layer.input_shape[0], eps=spec.get("eps", 1e-5))
     if kind == "global_avg_pool":
         return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    if kind == "upsample":
+        return nn.Upsample(scale_factor=spec["factor"], mode="nearest")
     if kind == "leaky_relu":
         return nn.LeakyReLU(spec.get("negative_slope", 0.01))
     plain = {"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "gelu": nn.GELU,
              "silu": nn.SiLU, "flatten": nn.Flatten}
-    return plain[kind]() if kind != "add" else None
+    return plain[kind]() if kind not in JOINS else None
 
 
 class Branches(nn.Module):
@@ -42,13 +48,13 @@ class Branches(nn.Module):
 
     def __init__(self, layers):
         super().__init__()
-        self.steps = []  # (name, module or None, names of the inputs)
+        self.steps = []  # (name, function of a value, or of several in a list; names of the inputs)
         for layer in layers:
             module, inputs = make_layer(layer), layer.inputs
             if layer.kind == "linear" and len(layer.input_shape) > 1:
                 self.steps.append((f"flat {layer.name}", nn.Flatten(), inputs))
                 inputs = (f"flat {layer.name}",)
-            self.steps.append((layer.name, module, inputs))
+            self.steps.append((layer.name, module or JOINS[layer.kind], inputs))
             if module is not None:
                 self.add_below(layer.name, module)
 
@@ -64,11 +70,9 @@ class Branches(nn.Module):
 
     def forward(self, x):
         values = {"input": x}
-        for name, module, inputs in self.steps:
-            if module is None:
-                values[name] = sum((values[i] for i in inputs[1:]), values[inputs[0]])
-            else:
-                values[name] = module(values[inputs[0]])
+        for name, compute, inputs in self.steps:
+            read = [values[i] for i in inputs]
+            values[name] = compute(read[0] if isinstance(compute, nn.Module) else read)
         return values[self.steps[-1][0]]
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quern against PyTorch: outputs, gradients, weights and losses of fourteen recipes.
+// Quern against PyTorch: outputs, gradients, weights and losses of the recipes in README.md.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -119,6 +119,10 @@ TEST(GoldenTraining, GroupNormOfImagesAndFlatSamples) {
 
 TEST(GoldenTraining, SiluAndLeakyRelu) {
   follow("activations", {1e-6, 2e-6, 2e-6, 2e-6});
+}
+
+TEST(GoldenTraining, UNetWithJoinedChannels) {
+  follow("unet", {1e-6, 3e-6, 5e-6, 2e-6});
 }
 
 TEST(GoldenTraining, AdamWWithClipping) {

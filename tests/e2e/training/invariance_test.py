@@ -69,58 +69,6 @@ class InvarianceTest(training.TrainingTest):
             self.train("branches", f"on{ranks}", "train.epochs=1", ranks=ranks)
         self.assert_same_run("on3", "on1")
 
-    def test_u_net(self):
-        self.write_recipe("unet", training.RECIPE.replace('"cross_entropy"', '"mse"').replace(
-            "global_batch = 49", 'global_batch = 49\ntarget = "input"'), """[
-  {type = "conv2d", channels = 5, kernel = 3, padding = 1},
-  {type = "batch_norm", statistics = "block"},
-  {type = "relu"},
-  {type = "max_pool2d", size = 2},
-  {type = "conv2d", channels = 7, kernel = 3, padding = 1},
-  {type = "relu"},
-  {type = "avg_pool2d", size = 2},
-  {type = "conv2d", channels = 9, kernel = 3, padding = 1},
-  {type = "relu"},
-  {type = "upsample", factor = 2},
-  {type = "concat", inputs = ["upsample1", "relu2"]},
-  {type = "conv2d", channels = 7, kernel = 3, padding = 1},
-  {type = "relu"},
-  {type = "upsample", factor = 2},
-  {type = "concat", inputs = ["relu1", "upsample2"]},
-  {type = "conv2d", channels = 5, kernel = 3, padding = 1},
-  {type = "relu"},
-  {type = "conv2d", channels = 1, kernel = 1},
-]""")
-        sets = ("train.epochs=1",)
-        pieces = ("parallel.micro_batches=2",)
-        hashes = {}
-        for kind in ((), ("train.recompute=true",), pieces, ("train.micro_block=7",), ("train.precision=bf16",),
-                     ("train.convolution=winograd",), ("parallel.tensor_slices=2",)):
-            name = "-".join(kind).replace("=", ".") or "plain"
-            self.train("unet", name, *sets, *kind)
-            for ranks, threads in ((2, 1), (3, 1), (4, 1), (1, 2)):
-                run = f"{name}-{ranks}x{threads}"
-                self.train("unet", run, *sets, *kind, ranks=ranks, threads=threads)
-                self.assert_same_run(run, name)
-            hashes[name] = self.hash(name)
-        self.assertEqual(hashes["train.recompute.true"], hashes["plain"])
-        self.assertEqual(hashes["parallel.micro_batches.2"], hashes["plain"])
-        self.train("unet", "split", "parallel.tensor=2", "parallel.tensor_slices=2", *sets, ranks=4)
-        self.assert_same_run("split", "parallel.tensor_slices.2")
-        self.train("unet", "sharded", "parallel.shard_optimizer=true", *sets, ranks=3)
-        self.assertEqual(self.hash("sharded"), hashes["plain"])
-        # Skips pass by all but the first layers and the last: there it can be cut.
-        self.train("unet", "stages", "parallel.pipeline=2", 'parallel.cut=["conv6"]', *sets, *pieces, ranks=2)
-        self.assertEqual(self.hash("stages"), hashes["plain"])
-        done = self.quern("train", "unet.toml", "--run-dir", "inside", "--set", "parallel.pipeline=2",
-                          "--set", 'parallel.cut=["upsample1"]', ranks=2)
-        self.assertEqual(done.code, 2, done)
-        self.assertIn("cannot be cut in front of 'upsample1': more than one value crosses there", done.err)
-        self.train("unet", "resumed", *sets, ranks=3)
-        self.train("unet", "resumed", "train.epochs=2", ranks=2)
-        self.train("unet", "through", "train.epochs=2")
-        self.assertEqual(self.hash("resumed"), self.hash("through"))
-
     def test_batch_norm(self):
         for statistics in ("global", "block", "running"):
             norm = f'{{type = "batch_norm", statistics = "{statistics}"}}'

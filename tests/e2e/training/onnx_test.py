@@ -67,6 +67,16 @@ ONE_PIXEL = """[
   {type = "max_pool2d", size = 10},
   {type = "tanh"},
 ]"""
+U_NET = """[
+  {type = "conv2d", channels = 5, kernel = 3, padding = 1},
+  {type = "relu"},
+  {type = "max_pool2d", size = 2},
+  {type = "conv2d", channels = 7, kernel = 3, padding = 1},
+  {type = "relu"},
+  {type = "upsample", factor = 2},
+  {type = "concat", inputs = ["upsample1", "input", "relu1"]},
+  {type = "conv2d", channels = 3, kernel = 3, padding = 1},
+]"""
 PLAN = {"all": ALL_LAYERS, "pools": ODD_POOLS, "pixel": ONE_PIXEL, "conv": None, "mlp": None}
 SETS = {"mlp": ('data.normalize={type="given", mean=[0.25], std=[0.5]}',),
         "pools": ('data.normalize="dataset"',)}
@@ -207,6 +217,32 @@ class OnnxTest(training.TrainingTest):
             module = self.module("values")
             with torch.no_grad():
                 np.testing.assert_allclose(module.load()(torch.from_numpy(values)).numpy(), outputs, rtol=1e-5)
+
+    def test_images_that_a_u_net_puts_out(self):
+        draw = np.random.default_rng(3)
+        images = draw.standard_normal((40, 2, 8, 12)).astype(np.float32)
+        np.save(self.folder / "x.npy", images)
+        np.save(self.folder / "y.npy", draw.standard_normal((40, 3 * 8 * 12)).astype(np.float32))
+        done = self.quern("shard", "--images", "x.npy", "--targets", "y.npy", "--out", "set")
+        self.assertEqual(done.code, 0, done)
+        text = RECIPE.replace('train = "train"', 'train = "set"').replace("cross_entropy", "mse")
+        self.write_recipe("unet", text.replace('test = "test"', 'target = "values"').replace("[1, 12, 12]", "[2, 8, 12]"),
+                          U_NET)
+        self.export("unet")
+        model = Model((self.folder / "unet.onnx").read_bytes())
+        self.assertEqual(model.outputs, {"output": [None, 3, 8, 12]})
+        done = self.quern("predict", "unet", "--images", "x.npy", "--out", "z.npy")
+        self.assertEqual(done.code, 0, done)
+        outputs = np.load(self.folder / "z.npy").reshape(40, 3, 8, 12)
+        self.assertGreater(outputs.std(), 0.01)
+        if onnxruntime:
+            onnx.checker.check_model(onnx.load(self.folder / "unet.onnx"), full_check=True)
+            session = onnxruntime.InferenceSession(str(self.folder / "unet.onnx"), providers=["CPUExecutionProvider"])
+            np.testing.assert_allclose(session.run(None, {"input": images})[0], outputs, rtol=1e-4, atol=1e-5)
+        if torch:
+            with torch.no_grad():
+                predicted = self.module("unet").load()(torch.from_numpy(images)).numpy()
+            np.testing.assert_allclose(predicted, outputs, rtol=1e-4, atol=1e-5)
 
     def module(self, recipe):
         spec = importlib.util.spec_from_file_location(f"{recipe}_model", self.folder / f"{recipe}_model.py")

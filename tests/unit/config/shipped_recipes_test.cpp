@@ -38,7 +38,8 @@ TEST(ShippedRecipes, AllAreReadAndNamedAfterTheirFile) {
   }
   for (const char* name :
        {"quickstart", "mlp-mnist", "lenet-fashion", "autoencoder-mnist", "ddp-toy", "scatter-toy",
-        "trainer-series", "trainer-series-batchnorm", "resnet18", "resnet50", "resnet20-fashion"}) {
+        "trainer-series", "trainer-series-batchnorm", "resnet18", "resnet50", "resnet20-fashion",
+        "darcy-surrogate", "unet-darcy"}) {
     EXPECT_EQ(names.count(name), 1u) << name;
   }
 }
