@@ -100,11 +100,17 @@ TEST(UnknownValues, ThatQuernHasNothingForSayWhatThereIs) {
   EXPECT_EQ(error_of(small_recipe("\"relu\"", "\"log_softmax\"")),
             "r.toml:11: network.layers[1].type: \"log_softmax\" is unknown: loss.type = "
             "\"cross_entropy\" contains it: leave the layer out");
-  for (const char* type :
-       {"LSTM", "attention", "conv_transpose", "ConvTranspose2d", "upsample", "concat"})
+  for (const char* type : {"LSTM", "attention", "conv_transpose", "ConvTranspose2d"})
     EXPECT_THAT(error_of(small_recipe("\"relu\"", std::string("\"") + type + "\"")),
                 HasSubstr("is unknown: Quern has none, docs/from-pytorch.md"))
         << type;
+  for (const auto& [theirs, ours] : {std::pair("Concatenate", "concat"),
+                                     {"cat", "concat"},
+                                     {"UpSampling2D", "upsample"},
+                                     {"interpolate", "upsample"}})
+    EXPECT_THAT(error_of(small_recipe("\"relu\"", std::string("\"") + theirs + "\"")),
+                HasSubstr(std::string("(did you mean \"") + ours + "\"?)"))
+        << theirs;
   EXPECT_THAT(error_of(small_recipe("\"relu\"", "\"InstanceNorm2d\"")),
               HasSubstr("is unknown: Quern has none; \"group_norm\" with as many groups as"));
   EXPECT_THAT(error_of(small_recipe("\"relu\"", "\"GroupNorm\"")),
