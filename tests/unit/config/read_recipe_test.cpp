@@ -188,6 +188,24 @@ TEST(ReadRecipe, FlatInputIsOneNumber) {
   EXPECT_EQ(recipe.network.input, (Shape{784, 1, 1}));
 }
 
+// They compute 16 samples side by side; batches of 32 would have micro-blocks of 4 otherwise.
+TEST(ReadRecipe, MicroBlocksOfImagesHoldSixteenSamples) {
+  const std::string images =
+      "  {type = \"conv2d\", channels = 4, kernel = 3},\n  {type = \"relu\"},\n"
+      "  {type = \"max_pool2d\", size = 2},\n";
+  const auto block = [&](const std::string& layers) {
+    return micro_block_size(parse_recipe(small_recipe(images, layers), "r.toml"), 32);
+  };
+  EXPECT_EQ(block(images), 16);
+  EXPECT_EQ(block("{type = \"relu\"},\n"), 4);
+  EXPECT_EQ(block("{type = \"upsample\", factor = 2},\n"), 16);
+  EXPECT_EQ(block("{type = \"relu\"}, {type = \"concat\", inputs = [\"relu1\", \"input\"]},\n"),
+            16);
+  EXPECT_EQ(block("{type = \"flatten\", name = \"flat\"},\n"
+                  "{type = \"concat\", inputs = [\"flat\", \"flat\"]},\n"),
+            4);
+}
+
 TEST(ReadRecipe, MissingFileAndDirectory) {
   const test::TempDir folder;
   const std::filesystem::path missing = folder / "no.toml";

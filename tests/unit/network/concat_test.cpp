@@ -95,6 +95,9 @@ TEST(Concat, UpsamplingComputesWhatIsRead) {
   const Network network(spec);
   EXPECT_EQ(network.layers()[0]->output_shape(), (Shape{3, 8, 8}));
   expect_same_as_layers(spec);
+  // 22, the last of which is in the middle of a square.
+  expect_same_as_layers(network_of({1, 11, 11}, {conv2d(3, 3), relu, upsample(3),
+                                                 pool(LayerType::avg_pool2d, 11), conv2d(2, 1)}));
 }
 
 }  // namespace quern::test
