@@ -67,6 +67,16 @@ const Layers kReadersOfARow{
      "{type=\"add\", inputs=[\"cA\", \"m\", \"cB\"]}, {type=\"linear\", features=5}]"},
     3};
 
+// What crosses into a stage is read there by a pool and by a concat.
+const Layers kUNet{
+    "U-Net",
+    {"network.layers=[{type=\"conv2d\", name=\"c\", channels=3, kernel=3, padding=1}, "
+     "{type=\"relu\"}, {type=\"max_pool2d\", size=2}, "
+     "{type=\"conv2d\", channels=5, kernel=3, padding=1}, {type=\"relu\"}, "
+     "{type=\"upsample\", factor=2}, {type=\"concat\", inputs=[\"upsample1\", \"relu1\"]}, "
+     "{type=\"conv2d\", channels=4, kernel=3}, {type=\"relu\"}, {type=\"flatten\"}, "
+     "{type=\"linear\", features=5}]"}};
+
 Recipe recipe_of(const Layers& network, int pipeline, const std::vector<std::string>& more = {}) {
   std::vector<std::string> sets = network.sets;
   sets.push_back("train.micro_block=2");
@@ -87,7 +97,7 @@ void for_each_split(const std::function<void(int pipeline)>& run) {
 
 TEST(Pipeline, HasTheBitsOfOneRankForAnyStagesPiecesAndOrder) {
   const Samples samples = image_samples(30, kImage, 5);  // a full batch and a short one
-  for (const Layers& network : {kMlp, kLenet, kResnet, kReadersOfAnImage, kReadersOfARow}) {
+  for (const Layers& network : {kMlp, kLenet, kResnet, kReadersOfAnImage, kReadersOfARow, kUNet}) {
     SCOPED_TRACE(network.name);
     const Trained expected = train_alone(recipe_of(network, 1), samples, 3);
     for_each_split([&](int pipeline) {
