@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/ceil_div.hpp"
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
 #include "base/text.hpp"
@@ -23,12 +24,29 @@ namespace {
 constexpr std::uint64_t kBestRatio = 1032;  // of deflate, HDF5's usual filter
 constexpr std::size_t kMaxListed = 50;
 
+/// What is read at once of a dataset: entries of the first axis, and of the second.
+struct Place {
+  std::int64_t first;
+  std::int64_t entries;
+  std::int64_t left;
+  std::int64_t second;
+};
+
+/// How a dataset is cut into such places.
+struct Boxes {
+  std::int64_t entries = 1;
+  std::int64_t second = 1;
+  std::int64_t border = 1;        ///< no box reaches across its multiples on the first axis
+  std::uint64_t chunk_bytes = 0;  ///< unpacked, of the chunks that are read box by box
+};
+
 /// One dataset, opened for reading whatever it holds.
 class Reader {
  public:
   Reader(const std::filesystem::path& path, const std::string& object, hid_t file)
       : path_(path),
         object_(object),
+        file_(file),
         dataset_(H5Dopen2(file, object.c_str(), H5P_DEFAULT), H5Dclose),
         type_(dataset_.valid() ? H5Dget_type(dataset_.get()) : -1, H5Tclose) {
     if (!dataset_.valid() || !type_.valid()) fail("cannot be opened: " + h5_reason());
@@ -118,50 +136,103 @@ class Reader {
   template <class T>
   std::vector<T> read_as(hid_t memory_type) const {
     std::vector<T> values(static_cast<std::size_t>(count_));
-    if (!values.empty()) read_entries<T>(memory_type, first_, shape_[0], values);
+    if (!values.empty())
+      read_box<T>(memory_type, {first_, shape_[0], 0, extent_of_second()}, values);
     return values;
   }
 
-  // A piece after the other, so that all numbers are never there as float64.
-  std::vector<float> read_doubles(const SeeOriginals& see) const {
-    std::vector<float> values;
-    values.reserve(static_cast<std::size_t>(count_));
-    if (count_ == 0) return values;
-    const std::uint64_t units = count_ / static_cast<std::uint64_t>(shape_[0]);
-    const std::int64_t most = entries_of_piece(units);
-    std::vector<double> piece;
-    for (std::int64_t done = 0; done < shape_[0]; done += most) {
-      const std::int64_t entries = std::min(most, shape_[0] - done);
-      piece.resize(static_cast<std::size_t>(entries) * units);
-      read_entries<double>(H5T_NATIVE_DOUBLE, first_ + done, entries, piece);
-      see(piece, static_cast<std::size_t>(units));
-      for (const double number : piece) values.push_back(static_cast<float>(number));
+  // One box after the other, so that all numbers are never there as float64.
+  std::vector<float> read_doubles(const SeeOriginals& see) {
+    std::vector<float> values(static_cast<std::size_t>(count_));
+    if (values.empty()) return values;
+    const Boxes boxes = plan_boxes();
+    if (boxes.chunk_bytes > 0) open_with_room_for(boxes.chunk_bytes);
+    const std::size_t columns = values.size() / static_cast<std::size_t>(shape_[0]);
+    const auto of_second = static_cast<std::int64_t>(columns) / extent_of_second();
+    std::vector<double> box;
+    for (std::int64_t left = 0; left < extent_of_second(); left += boxes.second) {
+      const std::int64_t second = std::min(boxes.second, extent_of_second() - left);
+      const H5Columns shown{static_cast<std::size_t>(left * of_second),
+                            static_cast<std::size_t>(second * of_second), columns};
+      for (std::int64_t done = 0; done < shape_[0];) {
+        const std::int64_t to_border = boxes.border - (first_ + done) % boxes.border;
+        const std::int64_t entries = std::min({boxes.entries, to_border, shape_[0] - done});
+        box.resize(static_cast<std::size_t>(entries) * shown.count);
+        read_box<double>(H5T_NATIVE_DOUBLE, {first_ + done, entries, left, second}, box);
+        see(box, shown);
+        auto number = box.cbegin();
+        for (std::int64_t entry = done; entry < done + entries; ++entry) {
+          const auto row = values.begin() + entry * static_cast<std::int64_t>(columns);
+          for (std::size_t column = 0; column < shown.count; ++column)
+            row[static_cast<std::ptrdiff_t>(shown.first + column)] = static_cast<float>(*number++);
+        }
+        done += entries;
+      }
     }
     return values;
   }
 
-  /// Some MiB, and whole chunks: HDF5 unpacks one that is cut again for each piece.
-  std::int64_t entries_of_piece(std::uint64_t units) const {
-    constexpr std::uint64_t kPieceNumbers = std::uint64_t{1} << 20;
-    const auto wanted =
-        static_cast<std::int64_t>(std::max<std::uint64_t>(1, kPieceNumbers / units));
+  std::int64_t extent_of_second() const { return shape_.size() > 1 ? shape_[1] : 1; }
+
+  /// Of some MiB. HDF5 unpacks a chunk as a whole: a box holds whole chunks, or a part of those
+  /// that share their place on the first two axes, which are kept unpacked until all is read.
+  Boxes plan_boxes() const {
+    constexpr std::uint64_t kBoxNumbers = std::uint64_t{1} << 20;
+    const std::uint64_t columns = count_ / static_cast<std::uint64_t>(shape_[0]);
+    const auto entries = [](std::uint64_t numbers_of_each) {
+      return static_cast<std::int64_t>(std::max<std::uint64_t>(1, kBoxNumbers / numbers_of_each));
+    };
+    Boxes boxes{.entries = entries(columns), .second = extent_of_second()};
+    boxes.border = boxes.entries;
     const H5Handle properties(H5Dget_create_plist(dataset_.get()), H5Pclose);
     std::vector<hsize_t> chunk(shape_.size());
     if (!properties.valid() || H5Pget_layout(properties.get()) != H5D_CHUNKED ||
         H5Pget_chunk(properties.get(), static_cast<int>(chunk.size()), chunk.data()) < 0)
-      return wanted;
+      return boxes;
     const auto of_chunk = static_cast<std::int64_t>(chunk[0]);
-    return of_chunk * std::max<std::int64_t>(1, wanted / of_chunk);
+    if (of_chunk <= boxes.entries) {
+      boxes.entries -= boxes.entries % of_chunk;
+      boxes.border = boxes.entries;
+      return boxes;
+    }
+    boxes.border = of_chunk;
+    std::uint64_t bytes = sizeof(double) * chunk[0];
+    if (shape_.size() > 1) {
+      boxes.second = std::min(boxes.second, static_cast<std::int64_t>(chunk[1]));
+      boxes.entries = entries(columns / static_cast<std::uint64_t>(shape_[1]) *
+                              static_cast<std::uint64_t>(boxes.second));
+      bytes *= chunk[1];
+    }
+    for (std::size_t axis = 2; axis < chunk.size(); ++axis)
+      bytes *= ceil_div(static_cast<hsize_t>(shape_[axis]), chunk[axis]) * chunk[axis];
+    // Of chunks that are not packed, HDF5 reads a part.
+    if (H5Pget_nfilters(properties.get()) > 0) boxes.chunk_bytes = bytes;
+    return boxes;
+  }
+
+  /// Anew, because a dataset that is open keeps its settings.
+  void open_with_room_for(std::uint64_t chunk_bytes) {
+    constexpr std::size_t kSlots = 10007;  // a prime: the chunks of a box share none
+    if (!dataset_.close()) fail("cannot be closed: " + h5_reason());
+    const H5Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+    if (!access.valid() ||
+        H5Pset_chunk_cache(access.get(), kSlots, chunk_bytes, H5D_CHUNK_CACHE_W0_DEFAULT) < 0)
+      fail("cannot be set up: " + h5_reason());
+    dataset_ = H5Handle(H5Dopen2(file_, object_.c_str(), access.get()), H5Dclose);
+    if (!dataset_.valid()) fail("cannot be opened: " + h5_reason());
   }
 
   /// Into `values`, of just that size.
   template <class T>
-  void read_entries(hid_t memory_type, std::int64_t first, std::int64_t entries,
-                    std::vector<T>& values) const {
+  void read_box(hid_t memory_type, const Place& place, std::vector<T>& values) const {
     std::vector<hsize_t> begin(shape_.size(), 0);
-    begin[0] = static_cast<hsize_t>(first);
     std::vector<hsize_t> extents(shape_.begin(), shape_.end());
-    extents[0] = static_cast<hsize_t>(entries);
+    begin[0] = static_cast<hsize_t>(place.first);
+    extents[0] = static_cast<hsize_t>(place.entries);
+    if (shape_.size() > 1) {
+      begin[1] = static_cast<hsize_t>(place.left);
+      extents[1] = static_cast<hsize_t>(place.second);
+    }
     const H5Handle file_space(H5Dget_space(dataset_.get()), H5Sclose);
     const H5Handle memory_space(
         H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr), H5Sclose);
@@ -176,6 +247,7 @@ class Reader {
 
   const std::filesystem::path& path_;
   const std::string& object_;
+  hid_t file_;
   H5Handle dataset_;
   H5Handle type_;
   std::vector<std::int64_t> shape_;

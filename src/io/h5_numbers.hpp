@@ -23,9 +23,16 @@ struct H5Numbers {
 /// Consecutive entries of the first axis, the first and how many; asked for with their number.
 using ChooseEntries = std::function<std::pair<std::int64_t, std::int64_t>(std::int64_t total)>;
 
-/// Is shown float64 numbers before they are rounded, in order: whole entries of the first axis,
-/// each of `units` numbers.
-using SeeOriginals = std::function<void(std::span<const double> numbers, std::size_t units)>;
+/// Neighbouring numbers of each entry of the first axis.
+struct H5Columns {
+  std::size_t first;
+  std::size_t count;
+  std::size_t all;  ///< that an entry has
+};
+
+/// Is shown float64 numbers before they are rounded: these columns of some entries. Each column is
+/// shown in the order of the entries.
+using SeeOriginals = std::function<void(std::span<const double> numbers, const H5Columns& columns)>;
 
 /// Reads the dataset at `object` ("/group/x"), also one that is stored in chunks or packed by
 /// HDF5's own filters. InputError when there is none, it holds no integers or floats of at most 64

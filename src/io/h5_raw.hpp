@@ -17,7 +17,11 @@ class H5Handle {
   H5Handle(hid_t id, Closer closer) : id_(id), closer_(closer) {}
   H5Handle(H5Handle&& other) noexcept
       : id_(std::exchange(other.id_, H5I_INVALID_HID)), closer_(other.closer_) {}
-  H5Handle& operator=(H5Handle&&) = delete;
+  H5Handle& operator=(H5Handle&& other) noexcept {
+    std::swap(id_, other.id_);
+    std::swap(closer_, other.closer_);
+    return *this;
+  }
   ~H5Handle() {
     if (valid()) closer_(id_);
   }

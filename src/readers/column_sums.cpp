@@ -46,10 +46,11 @@ double ColumnSum::deviation() const {
   return std::sqrt(std::max(0.0, squares / number - mean_difference * mean_difference));
 }
 
-void add(std::span<const double> rows, std::size_t columns, ColumnSums& all) {
+void add(std::span<const double> rows, std::size_t first, std::size_t count, std::size_t columns,
+         ColumnSums& all) {
   if (columns > kMostColumns) return;
   all.resize(columns);
-  for (std::size_t i = 0; i < rows.size(); ++i) all[i % columns].add(rows[i]);
+  for (std::size_t i = 0; i < rows.size(); ++i) all[first + i % count].add(rows[i]);
 }
 
 void add(const ColumnSums& more, ColumnSums& all) {

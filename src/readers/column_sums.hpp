@@ -38,8 +38,10 @@ using ColumnSums = std::vector<ColumnSum>;
 /// that they are no columns of a table.
 ColumnSums sums_for(std::span<const std::int64_t> array_shape);
 
-/// Adds rows of so many columns; where these are too many, none.
-void add(std::span<const double> rows, std::size_t columns, ColumnSums& all);
+/// Adds rows of the `count` columns from `first` on, of so many `columns`; where these are too
+/// many, none.
+void add(std::span<const double> rows, std::size_t first, std::size_t count, std::size_t columns,
+         ColumnSums& all);
 
 /// Both of as many columns, or one of none, which makes none of the sum.
 void add(const ColumnSums& more, ColumnSums& all);

@@ -196,10 +196,11 @@ SampleFile read_hdf5_file(const Location& place, const std::string& sha256,
     const SampleRange range = chosen(choose, total);
     return std::pair(range.first, range.count);
   };
-  H5Numbers numbers = read_h5_numbers(place.path, place.part, choose_entries,
-                                      [&](std::span<const double> rows, std::size_t columns) {
-                                        add(rows, columns, file.array.sums);
-                                      });
+  H5Numbers numbers =
+      read_h5_numbers(place.path, place.part, choose_entries,
+                      [&](std::span<const double> rows, const H5Columns& columns) {
+                        add(rows, columns.first, columns.count, columns.all, file.array.sums);
+                      });
   file.array.name = fmt::format("'{}:{}'", place.path.string(), place.part);
   file.array.shape = std::move(numbers.shape);
   // Of no samples, too: parts of several files are added.

@@ -51,6 +51,27 @@ class LargeOffsetTest(FormatCase):
                       self.said_of("--images", "whole.npy"))
         self.assertIn(f"'x.csv:time': column 1 {SAID}", self.said_of("--images", "x.csv:u", "--targets", "x.csv:time"))
 
+    def test_chunks_of_hdf5(self):
+        """More numbers than are read at once, in chunks that are flat, tall, narrow, or all of it."""
+        rng = np.random.default_rng(2)
+        values = rng.normal(size=(60000, 7, 3))
+        values[:, 5, 1] += 1.7e9
+        said = None
+        for shape, chunks in (((60000, 21), ((700, 21), (60000, 1), (25000, 4), (60000, 21))),
+                              ((60000, 7, 3), ((60000, 2, 2), (59999, 7, 1))), ((60000 * 21,), ((500000,), (1260000,)))):
+            array = values.reshape(shape)
+            for chunk in (None, *chunks):
+                with self.subTest(shape=shape, chunk=chunk):
+                    with h5py.File(self.folder / "x.h5", "w") as file:
+                        file.create_dataset("x", data=array, chunks=chunk, compression="gzip" if chunk else None)
+                    text = self.said_of("--images", "x.h5:/x", "--targets", "x.h5:/x") if len(shape) < 3 else \
+                        self.said_of("--images", "x.h5:/x")
+                    said = text if chunk is None else said
+                    self.assertEqual(text, said)
+                    with h5py.File(self.out / self.written()[0]) as file:
+                        np.testing.assert_array_equal(file["values"][()].reshape(shape), np.float32(array))
+            self.assertEqual("column 17 has numbers around 17" in said, len(shape) > 1, said)
+
     def test_several_files_and_ranks(self):
         np.save(self.folder / "a.npy", self.values[:100])
         np.save(self.folder / "b.npy", self.values[100:])
