@@ -171,7 +171,7 @@ fs::path write_checkpoint(const fs::path& folder, const CheckpointState& state,
 CheckpointWriter::CheckpointWriter(fs::path folder, int keep, std::vector<fs::path> damaged)
     : folder_(std::move(folder)), keep_(keep), damaged_(std::move(damaged)) {
   expect(keep >= 1, "at least one checkpoint is kept");
-  make_folder(folder_, Parents::make);
+  make_folder(folder_, Parents::expect);
   remove_stale_temporaries(folder_);
 }
 

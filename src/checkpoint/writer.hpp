@@ -27,9 +27,9 @@ void write_checkpoint_file(const std::filesystem::path& path, const CheckpointSt
 /// The checkpoints of one run: writes, then deletes what is too old.
 class CheckpointWriter {
  public:
-  /// Makes the folder and removes temporary files that dead processes left in it. `keep` >= 1: how
-  /// many checkpoints stay; `damaged` ones do not count. Throws Error when the folder cannot be
-  /// made.
+  /// Makes the folder, but none above it, and removes temporary files that dead processes left in
+  /// it. `keep` >= 1: how many checkpoints stay; `damaged` ones do not count. Throws Error when the
+  /// folder cannot be made.
   CheckpointWriter(std::filesystem::path folder, int keep,
                    std::vector<std::filesystem::path> damaged = {});
 

@@ -105,7 +105,7 @@ void RunCheckpoints::write(const TrainingProgress& at, const BestEvaluation& bes
   const Stopwatch writing;
   const std::unique_ptr<Snapshot> snapshot = take_snapshot();
   try {
-    if (snapshot) write_file(*snapshot, at, best);
+    if (snapshot) run_checked([&] { write_file(*snapshot, at, best); });
     has_written(at);
     if (snapshot) tell_of_long_writing(at, writing.seconds(), between);
   } catch (const UnusableError& error) {
@@ -134,7 +134,7 @@ void RunCheckpoints::finish(const TrainingProgress& at, const BestEvaluation& be
     check_folder();
     try {
       if (!bad_weights_.empty()) throw UnusableError(bad_weights_);
-      if (snapshot) write_file(*snapshot, at, best);
+      if (snapshot) run_checked([&] { write_file(*snapshot, at, best); });
     } catch (const UnusableError& error) {
       report_->failed(at, error.what());
       throw;
@@ -151,6 +151,11 @@ void RunCheckpoints::has_written(const TrainingProgress& at) {
 void RunCheckpoints::check_folder() {
   if (lock_) lock_->check();
   since_folder_check_.restart();
+}
+
+void RunCheckpoints::run_checked(const std::function<void()>& write) const {
+  if (!lock_) return write();
+  lock_->run_checked(write);
 }
 
 void RunCheckpoints::check_folder_at_times() {

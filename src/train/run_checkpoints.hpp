@@ -80,7 +80,9 @@ class RunCheckpoints {
 
   /// Rank 0's. Error when the run folder is another training's by now.
   void check_folder();
-  /// The same, at most once a second: a file server is asked.
+  /// Runs `write`; where it fails because the folder is another's or gone, that is the error.
+  void run_checked(const std::function<void()>& write) const;
+  /// check_folder(), at most once a second: a file server is asked.
   void check_folder_at_times();
 
   /// Of the model as it is. Rank 0's; "" on the others. Collective where the network is split.

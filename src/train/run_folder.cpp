@@ -139,6 +139,17 @@ void RunLock::check() const {
               ": this process writes no more into it");
 }
 
+void RunLock::run_checked(const std::function<void()>& write) const {
+  try {
+    write();
+  } catch (const UnusableError&) {
+    throw;  // of the weights
+  } catch (const std::exception&) {
+    check();
+    throw;
+  }
+}
+
 RunLock::~RunLock() {
   std::error_code unreadable;
   if (fs::exists(folder_.recipe_file(), unreadable) || unreadable) {

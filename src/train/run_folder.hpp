@@ -64,6 +64,10 @@ class RunLock {
   /// was renamed or removed.
   void check() const;
 
+  /// Runs `write`. Where it fails because of what check() would say, that is the error: it was
+  /// found missing in the middle of a file.
+  void run_checked(const std::function<void()>& write) const;
+
  private:
   const RunFolder folder_;
   NewFolders new_folders_;  // goes after the lock, whose file is in them

@@ -129,7 +129,8 @@ ExitCode Trainer::train(const RunLock* lock, std::vector<std::filesystem::path> 
   report_.finish_lines();
   const std::string hash = checkpoints_.hash_of_model();
   run_on_root(comm_, [&] {
-    folder_.mark_done(hash, [this] { checkpoints_.check_folder(); });
+    checkpoints_.run_checked(
+        [&] { folder_.mark_done(hash, [this] { checkpoints_.check_folder(); }); });
     report_.finished(progress_, hash);
   });
   return ExitCode::done;
@@ -140,9 +141,16 @@ void Trainer::open_outputs(const RunLock* lock, std::vector<std::filesystem::pat
     const auto check = [lock] {
       if (lock) lock->check();
     };
-    folder_.create(to_toml(recipe_), check);
-    report_.open(folder_, progress_, total_steps(), check);
-    checkpoints_.open(progress_, best_, report_, lock, std::move(damaged));
+    const auto open = [&] {
+      folder_.create(to_toml(recipe_), check);
+      report_.open(folder_, progress_, total_steps(), check);
+      checkpoints_.open(progress_, best_, report_, lock, std::move(damaged));
+    };
+    if (lock) {
+      lock->run_checked(open);
+    } else {
+      open();
+    }
     check();
     report_.started(progress_, exec_.concurrency(), checkpoints_.new_changes());
   });

@@ -53,11 +53,30 @@ class LockTest(training.TrainingTest):
             (self.folder / name).rename(moved)
             done = run.wait()
             self.assertEqual((done.code, len(done.errors())), (1, 1), done)
-            # Where the program stood: before it wrote a checkpoint, or while it did.
-            self.assertRegex(done.errors()[0], f"the run folder '{name}' is no longer there, expected it to stay in its place "
-                             f"until the training ends|cannot write the checkpoint '{name}/.*: No such file or directory")
+            self.assertIn(self.gone(name), done.errors()[0])
             self.assertFalse((self.folder / name).exists())
             self.assertEqual(self.quern("checkpoint", "verify", moved).code, 0)
+
+    @staticmethod
+    def gone(name):
+        return f"the run folder '{name}' is no longer there, expected it to stay in its place until the training ends: " \
+            "this process writes no more"
+
+    def test_wherever_the_program_stands_when_its_folder_is_renamed(self):
+        """Among other places: while it writes its first files, a checkpoint, or the name of the best one."""
+        sets = ("train.epochs=30", "checkpoint.every_steps=5", "checkpoint.keep_best=true")
+        for number in range(1, 25):
+            with self.subTest(number=number):
+                name, moved = f"run-{number}", self.folder / f"moved-{number}"
+                run = self.start("mlp", name, *sets, env={"LD_PRELOAD": str(PRELOAD), "QUERN_TEST_STOP_SYNC": f"/{name}",
+                                                          "QUERN_TEST_STOP_AT": str(number)})
+                self.assertTrue(run.wait_until(lambda run=run: self.is_stopped(run)))
+                (self.folder / name).rename(moved)
+                run.send(signal.SIGCONT)
+                done = run.wait()
+                self.assertEqual((done.code, len(done.errors())), (1, 1), done)
+                self.assertEqual(done.errors()[0], f"quern: error: {self.gone(name)}")
+                self.assertFalse((self.folder / name).exists())
 
     def is_stopped(self, run):
         return Path(f"/proc/{run.process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"

@@ -156,6 +156,9 @@ TEST(Writer, AStateLargerThanTheDiskIsRefusedBeforeAnythingIsWritten) {
 
 TEST(CheckpointWriter, MakesNoRunFolderThatIsGone) {
   const TempDir folder;
+  expect_error([&] { CheckpointWriter(folder / "run/checkpoints", 2); }, ExitCode::failure,
+               {"cannot make the checkpoint folder", "No such file"});
+  std::filesystem::create_directory(folder / "run");
   CheckpointWriter writer(folder / "run/checkpoints", 2);
   std::filesystem::remove(folder / "run/checkpoints");
   writer.write(SampleRun(1).state());
