@@ -100,7 +100,7 @@ Samples read_samples(const Recipe& recipe, const PredictOptions& options,
   source.in_colour = recipe.network.input.channels == 3;
   SampleSet set = read_sample_set(source);
   for (const std::string& warning : warnings_about(set, options.source)) log::warn(warning);
-  files = std::move(set.pictures);
+  files = std::move(set.image_files);
   return samples_of(set, options.source);
 }
 

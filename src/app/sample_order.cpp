@@ -23,7 +23,7 @@ void for_each_array(SampleSet& set, SampleSet& other, const Work& work) {
   work(set.values, other.values);
   work(set.labels, other.labels);
   work(set.targets, other.targets);
-  work(set.pictures, other.pictures);
+  work(set.image_files, other.image_files);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "app/answer_columns.hpp"
-#include "app/picture_pairs.hpp"
+#include "app/image_pairs.hpp"
 #include "base/count_text.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -104,12 +104,12 @@ void set_targets(Array array, SampleSet& set) {
 }
 
 bool are_grey(const SampleFile& file) {
-  return file.are_pictures && file.array.shape[1] == 1;
+  return file.are_images && file.array.shape[1] == 1;
 }
 
 // Grey pictures and others become alike.
 void match_colours(SampleFile& one, SampleFile& other) {
-  if (!one.are_pictures || !other.are_pictures || are_grey(one) == are_grey(other)) return;
+  if (!one.are_images || !other.are_images || are_grey(one) == are_grey(other)) return;
   to_colour(are_grey(one) ? one.array : other.array);
 }
 
@@ -117,8 +117,7 @@ void check_alike(const SampleFile& more, const std::string& first_path, const Sa
   const auto sample_shape = [](const Array& array) {
     return std::vector<std::int64_t>(array.shape.begin() + 1, array.shape.end());
   };
-  if (more.are_pictures && all.are_pictures &&
-      sample_shape(more.array) != sample_shape(all.array)) {
+  if (more.are_images && all.are_images && sample_shape(more.array) != sample_shape(all.array)) {
     const auto size_text = [](const Array& array) {
       return fmt::format("{} x {} pixels", array.shape[3], array.shape[2]);
     };
@@ -158,9 +157,9 @@ void append(SampleFile more, const std::string& first_path, SampleFile& all) {
   add(more.array.sums, all.array.sums);
   all.array.shape[0] += more.array.shape[0];
   all.labels.insert(all.labels.end(), more.labels.begin(), more.labels.end());
-  all.pictures.insert(all.pictures.end(), more.pictures.begin(), more.pictures.end());
-  all.all_pictures.insert(all.all_pictures.end(), more.all_pictures.begin(),
-                          more.all_pictures.end());
+  all.image_files.insert(all.image_files.end(), more.image_files.begin(), more.image_files.end());
+  all.all_image_files.insert(all.all_image_files.end(), more.all_image_files.begin(),
+                             more.all_image_files.end());
   all.losses.add(more.losses);
 }
 
@@ -195,7 +194,7 @@ void add_chosen(const SampleSetSource& source, const std::vector<std::int64_t>& 
       throw InputError(fmt::format("'{}' was changed while it was read", source.inputs[i]));
     };
     SampleFile file = read_input(source, source.inputs[i], choose_own);
-    file.all_pictures.clear();  // are in `all`
+    file.all_image_files.clear();  // are in `all`
     append(std::move(file), source.inputs.front(), all);
   }
 }
@@ -287,7 +286,8 @@ SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choo
   if (answer_source.path.empty()) check_named_classes(source, input);
 
   SampleSet set;
-  if (std::ssize(input.pictures) == input.array.count()) set.pictures = std::move(input.pictures);
+  if (std::ssize(input.image_files) == input.array.count())
+    set.image_files = std::move(input.image_files);
   set.empty_class = std::move(input.empty_class);
   set.losses = input.losses;
   set.input_sha256 = input.sha256;
@@ -298,16 +298,16 @@ SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choo
   set.content.answer = Answer::none;
   set.content.answer_type = StoredType::uint8;
   if (!answer_source.path.empty()) {
-    if (std::ssize(input.all_pictures) == set.count)
-      check_pairs(input.all_pictures, answer.all_pictures);
+    if (std::ssize(input.all_image_files) == set.count)
+      check_pairs(input.all_image_files, answer.all_image_files);
     check_counts(set, source, answer.count, answer_source.path);
-    if (!answer.are_pictures && source.inputs.size() == 1)
+    if (!answer.are_images && source.inputs.size() == 1)
       set.out_of_order = std::move(input.out_of_order);
     if (has_labels) {
       set_labels(labels_of(std::move(answer.array), answer), source.classes, set);
       if (!source.class_names.empty()) set_class_names(source, set);
     } else {
-      set.targets_are_bytes = answer.are_pictures;
+      set.targets_are_bytes = answer.are_images;
       set_targets(std::move(answer.array), set);
     }
   } else if (input.classes > 0) {

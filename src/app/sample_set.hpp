@@ -34,9 +34,9 @@ struct SampleSet {
   std::vector<float> values;
   std::vector<std::int32_t> labels;
   std::vector<float> targets;
-  std::vector<std::string> pictures;  ///< the files of the range, where each is a picture
-  std::string empty_class;            ///< the folder of a class without pictures, if any
-  PictureLosses losses;               ///< of the range
+  std::vector<std::string> image_files;  ///< the files of the range, where each is a picture
+  std::string empty_class;               ///< the folder of a class without pictures, if any
+  ImageLosses losses;                    ///< of the range
   /// As of ImageFolder, where the answers come from a file that has no names.
   std::pair<std::string, std::string> out_of_order;
   bool targets_are_bytes = false;  ///< of pictures, not divided by 255

@@ -96,7 +96,7 @@ void agree_on_classes(Communicator& comm, SampleSet& set) {
 }
 
 // Each rank has read its own pictures alone.
-void agree_on_losses(Communicator& comm, PictureLosses& losses) {
+void agree_on_losses(Communicator& comm, ImageLosses& losses) {
   std::int64_t found[] = {losses.depth, losses.transparency};
   comm.all_reduce_max(found);
   losses = {found[0] != 0, found[1] != 0};

@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "base/system_failure.hpp"
 #include "base/text.hpp"
-#include "readers/picture.hpp"
+#include "readers/image.hpp"
 
 namespace quern {
 
@@ -65,8 +65,8 @@ void note_order(const std::vector<std::filesystem::path>& sorted, ImageFolder& r
   }
 }
 
-void expect_picture(const std::filesystem::path& path) {
-  if (is_picture(path)) return;
+void expect_image(const std::filesystem::path& path) {
+  if (is_image(path)) return;
   const std::string name = printable(path.string());
   if (!is_folder(path))
     throw InputError(fmt::format("'{}' is no picture, expected .png, .jpg or .jpeg", name));
@@ -83,7 +83,7 @@ void list_folder(const std::filesystem::path& folder, ImageFolder& result) {
   if (!has_classes) note_order(members, result);
   for (const std::filesystem::path& member : members) {
     if (!has_classes) {
-      expect_picture(member);
+      expect_image(member);
       result.files.push_back(member.string());
       continue;
     }
@@ -95,11 +95,11 @@ void list_folder(const std::filesystem::path& folder, ImageFolder& result) {
     }
     const auto label = static_cast<std::int32_t>(result.class_names.size());
     result.class_names.push_back(member.filename().string());
-    const std::vector<std::filesystem::path> pictures = members_of(member);
-    note_order(pictures, result);
-    if (pictures.empty() && result.empty_class.empty()) result.empty_class = member.string();
-    for (const std::filesystem::path& path : pictures) {
-      expect_picture(path);
+    const std::vector<std::filesystem::path> images = members_of(member);
+    note_order(images, result);
+    if (images.empty() && result.empty_class.empty()) result.empty_class = member.string();
+    for (const std::filesystem::path& path : images) {
+      expect_image(path);
       result.files.push_back(path.string());
       result.labels.push_back(label);
     }
@@ -116,34 +116,34 @@ void list_folder(const std::filesystem::path& folder, ImageFolder& result) {
 }
 
 bool has_colours(const std::vector<std::string>& files) {
-  return std::any_of(files.begin(), files.end(), is_colour_picture);
+  return std::any_of(files.begin(), files.end(), is_colour_image);
 }
 
 // One picture after the other; they have to be of one size.
 class Collector {
  public:
   Collector(const std::filesystem::path& first, bool has_colours)
-      : first_(first), picture_(read_picture(first)), channels_(has_colours ? 3 : 1) {
-    height_ = picture_.height;
-    width_ = picture_.width;
+      : first_(first), image_(read_image(first)), channels_(has_colours ? 3 : 1) {
+    height_ = image_.height;
+    width_ = image_.width;
   }
 
   void add(const std::filesystem::path& path) {
-    const Picture picture = path == first_ ? std::move(picture_) : read_picture(path);
-    losses_.add(picture.losses);
-    if (picture.height != height_ || picture.width != width_) {
+    const Image image = path == first_ ? std::move(image_) : read_image(path);
+    losses_.add(image.losses);
+    if (image.height != height_ || image.width != width_) {
       throw InputError(fmt::format("'{}' has {} x {} pixels, expected {} x {} pixels as '{}' has",
-                                   printable(path.string()), picture.width, picture.height, width_,
+                                   printable(path.string()), image.width, image.height, width_,
                                    height_, printable(first_.string())));
     }
-    if (picture.channels > channels_)
+    if (image.channels > channels_)
       throw InputError(fmt::format("'{}' was changed while it was read", printable(path.string())));
-    for (int copy = 0; copy < channels_; copy += picture.channels)
-      pixels_.insert(pixels_.end(), picture.pixels.begin(), picture.pixels.end());
+    for (int copy = 0; copy < channels_; copy += image.channels)
+      pixels_.insert(pixels_.end(), image.pixels.begin(), image.pixels.end());
     ++count_;
   }
 
-  const PictureLosses& losses() const { return losses_; }
+  const ImageLosses& losses() const { return losses_; }
 
   Array take(const std::string& name) {
     Array array;
@@ -155,13 +155,13 @@ class Collector {
 
  private:
   std::filesystem::path first_;
-  Picture picture_;  // the first
+  Image image_;  // the first
   int channels_;
   int height_ = 0;
   int width_ = 0;
   std::vector<std::uint8_t> pixels_;
   std::int64_t count_ = 0;
-  PictureLosses losses_;
+  ImageLosses losses_;
 };
 
 }  // namespace
@@ -182,15 +182,15 @@ ImageFolder read_image_folder(const std::filesystem::path& path, const ChooseRan
   return result;
 }
 
-void to_colour(Array& pictures) {
-  const auto& grey = std::get<std::vector<std::uint8_t>>(pictures.values);
-  const auto plane = static_cast<std::ptrdiff_t>(pictures.shape[2] * pictures.shape[3]);
+void to_colour(Array& images) {
+  const auto& grey = std::get<std::vector<std::uint8_t>>(images.values);
+  const auto plane = static_cast<std::ptrdiff_t>(images.shape[2] * images.shape[3]);
   std::vector<std::uint8_t> colour;
   colour.reserve(3 * grey.size());
   for (auto begin = grey.begin(); begin != grey.end(); begin += plane)
     for (int copy = 0; copy < 3; ++copy) colour.insert(colour.end(), begin, begin + plane);
-  pictures.values = std::move(colour);
-  pictures.shape[1] = 3;
+  images.values = std::move(colour);
+  images.shape[1] = 3;
 }
 
 }  // namespace quern

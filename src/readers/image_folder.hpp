@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "readers/array.hpp"
-#include "readers/picture.hpp"
+#include "readers/image.hpp"
 
 namespace quern {
 
@@ -26,7 +26,7 @@ struct ImageFolder {
   /// Two names of which the first has the larger number, as "img_10.png" and "img_2.png"; of a
   /// class the first two, if any.
   std::pair<std::string, std::string> out_of_order;
-  PictureLosses losses;  ///< of those that have been read
+  ImageLosses losses;  ///< of those that have been read
 };
 
 /// Reads PATH/CLASS/*.png, *.jpg, *.jpeg, or without classes PATH/*.png and so on, or the picture
@@ -39,6 +39,6 @@ struct ImageFolder {
 ImageFolder read_image_folder(const std::filesystem::path& path, const ChooseRange& choose = {});
 
 /// Gives grey pictures [n, 1, height, width] three equal channels.
-void to_colour(Array& pictures);
+void to_colour(Array& images);
 
 }  // namespace quern

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "readers/picture.hpp"
+#include "readers/image.hpp"
 
 namespace quern {
 
@@ -71,7 +71,7 @@ struct Decompressor {
 
 }  // namespace
 
-Picture read_jpeg(const std::filesystem::path& path, const std::vector<std::uint8_t>& bytes) {
+Image read_jpeg(const std::filesystem::path& path, const std::vector<std::uint8_t>& bytes) {
   Decompressor jpeg;
   const auto expect_good = [&](bool good) {
     if (good) return;
@@ -84,17 +84,17 @@ Picture read_jpeg(const std::filesystem::path& path, const std::vector<std::uint
         "'{}' has the four colours of print (CMYK), expected grey or red, green and blue",
         path.string()));
   const int channels = jpeg.info.out_color_space == JCS_GRAYSCALE ? 1 : 3;
-  check_picture_size(path, jpeg.info.image_width, jpeg.info.image_height, channels, bytes.size());
-  Picture picture{channels,
-                  static_cast<int>(jpeg.info.image_height),
-                  static_cast<int>(jpeg.info.image_width),
-                  {},
-                  {}};
+  check_image_size(path, jpeg.info.image_width, jpeg.info.image_height, channels, bytes.size());
+  Image image{channels,
+              static_cast<int>(jpeg.info.image_height),
+              static_cast<int>(jpeg.info.image_width),
+              {},
+              {}};
   std::vector<std::uint8_t> pixels(std::size_t{jpeg.info.image_height} * jpeg.info.image_width *
                                    static_cast<std::size_t>(channels));
   expect_good(decode(jpeg.info, jpeg.errors, bytes, false, pixels.data()));
-  picture.pixels = to_planes(pixels, channels);
-  return picture;
+  image.pixels = to_planes(pixels, channels);
+  return image;
 }
 
 }  // namespace quern

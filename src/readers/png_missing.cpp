@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "readers/picture.hpp"
+#include "readers/image.hpp"
 
 namespace quern {
 
-Picture read_png(const std::filesystem::path& path, const std::vector<std::uint8_t>&) {
+Image read_png(const std::filesystem::path& path, const std::vector<std::uint8_t>&) {
   throw InputError(
       fmt::format("'{}' is a PNG file, which this quern cannot read: it was built without libpng",
                   path.string()));

@@ -14,7 +14,7 @@
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
-#include "readers/picture.hpp"
+#include "readers/image.hpp"
 
 namespace quern {
 
@@ -97,7 +97,7 @@ struct Decoder {
 
 }  // namespace
 
-Picture read_png(const std::filesystem::path& path, const std::vector<std::uint8_t>& bytes) {
+Image read_png(const std::filesystem::path& path, const std::vector<std::uint8_t>& bytes) {
   // libpng is content without the end, which a truncated file lacks.
   constexpr std::uint8_t kEnd[] = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xae, 0x42, 0x60, 0x82};
   if (bytes.size() < sizeof(kEnd) ||
@@ -116,25 +116,24 @@ Picture read_png(const std::filesystem::path& path, const std::vector<std::uint8
   expect_good(read_header(decoder.png, decoder.info, source, header));
   const int channels = header.is_colour ? 3 : 1;
   const int stored = channels + (header.has_alpha ? 1 : 0);
-  check_picture_size(path, header.width, header.height, stored, bytes.size());
+  check_image_size(path, header.width, header.height, stored, bytes.size());
   const std::size_t row_bytes = std::size_t{header.width} * static_cast<std::size_t>(stored);
   expect(png_get_rowbytes(decoder.png, decoder.info) == row_bytes, "a byte for each channel");
   std::vector<std::uint8_t> pixels(header.height * row_bytes);
   std::vector<png_bytep> rows(header.height);
   for (std::size_t row = 0; row < rows.size(); ++row) rows[row] = pixels.data() + row * row_bytes;
   expect_good(read_rows(decoder.png, source, rows.data()));
-  Picture picture{
-      channels, static_cast<int>(header.height), static_cast<int>(header.width), {}, {}};
+  Image image{channels, static_cast<int>(header.height), static_cast<int>(header.width), {}, {}};
   std::vector<std::uint8_t> planes = to_planes(pixels, stored);
   const std::size_t kept =
       planes.size() / static_cast<std::size_t>(stored) * static_cast<std::size_t>(channels);
-  picture.losses.depth = header.depth == 16;
+  image.losses.depth = header.depth == 16;
   const auto alpha = planes.begin() + static_cast<std::ptrdiff_t>(kept);  // the last plane
-  picture.losses.transparency =
+  image.losses.transparency =
       std::any_of(alpha, planes.end(), [](std::uint8_t value) { return value != 255; });
   planes.resize(kept);
-  picture.pixels = std::move(planes);
-  return picture;
+  image.pixels = std::move(planes);
+  return image;
 }
 
 }  // namespace quern

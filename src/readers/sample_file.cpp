@@ -81,7 +81,7 @@ FileFormat detect_format(const std::filesystem::path& path) {
   if (start.starts_with("\x93NUMPY")) return FileFormat::npy;
   if (start.starts_with("PK\x03\x04") && !source.is_gzip()) return FileFormat::npz;
   if (start == "\x89HDF\r\n\x1a\n" && !source.is_gzip()) return FileFormat::hdf5;
-  if (begins_as_picture(start) && !source.is_gzip()) return FileFormat::folder;
+  if (begins_as_image(start) && !source.is_gzip()) return FileFormat::folder;
   if (const auto cifar = detect_cifar(path)) return *cifar;
   if (has_extension(path, {".csv", ".tsv", ".txt"})) return FileFormat::csv;
   if (count >= 4 && bytes[0] == 0 && bytes[1] == 0) return FileFormat::idx;
@@ -220,14 +220,14 @@ SampleFile read_folder(const std::filesystem::path& path, const std::string& sha
   ImageFolder folder = read_image_folder(path, choose);
   SampleFile file;
   file.array = std::move(folder.images);
-  file.are_pictures = true;
+  file.are_images = true;
   if (!folder.labels.empty()) {
     const auto first = folder.labels.begin() + folder.range.first;
     file.labels.assign(first, first + folder.range.count);
   }
   const auto first_file = folder.files.begin() + folder.range.first;
-  file.pictures.assign(first_file, first_file + folder.range.count);
-  file.all_pictures = std::move(folder.files);
+  file.image_files.assign(first_file, first_file + folder.range.count);
+  file.all_image_files = std::move(folder.files);
   file.classes = static_cast<int>(folder.class_names.size());
   file.class_names = std::move(folder.class_names);
   file.empty_class = std::move(folder.empty_class);

@@ -126,7 +126,7 @@ TEST(Mutation, CifarFiles) {
   EXPECT_GT(refusals(test::counting(2 * 3073, 10), ".bin", 100, Cuts::some_are_found), 10);
 }
 
-TEST(Mutation, Pictures) {
+TEST(Mutation, Images) {
   const test::TempDir folder;
   std::filesystem::create_directories(folder / "all" / "class");
   const Bytes pixels = test::counting(8 * 8 * 3);

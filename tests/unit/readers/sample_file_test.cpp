@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "base/sha256.hpp"
+#include "readers/image.hpp"
 #include "readers/image_folder.hpp"
-#include "readers/picture.hpp"
 #include "readers/png_writer.hpp"
 #include "readers/zip_reader.hpp"
 #include "support/expect_error.hpp"
@@ -90,25 +90,24 @@ TEST_F(SampleFileTest, DamagedArchives) {
 TEST_F(SampleFileTest, FailuresOfTheSystem) {
   if (test::kSanitizerOpensFiles) GTEST_SKIP() << "the sanitizer opens pipes";
   const std::string archive = write("a.npz", test::zip({{"x.npy", one_}}, false));
-  const std::filesystem::path pictures = folder_ / "pictures";
-  std::filesystem::create_directories(pictures / "cat");
+  const std::filesystem::path images = folder_ / "pictures";
+  std::filesystem::create_directories(images / "cat");
   test::expect_error(test::without_files([&] { list_zip(archive); }), ExitCode::failure,
                      {"cannot read '" + archive + "': Too many open files"});
-  test::expect_error(test::without_files([&] { read_image_folder(pictures, {}); }),
-                     ExitCode::failure,
-                     {"cannot read folder '" + pictures.string() + "': Too many open files"});
+  test::expect_error(test::without_files([&] { read_image_folder(images, {}); }), ExitCode::failure,
+                     {"cannot read folder '" + images.string() + "': Too many open files"});
 }
 
 // Whatever the order of their names; a part of them as all of them.
-TEST_F(SampleFileTest, PicturesHaveColoursWhereOneHas) {
+TEST_F(SampleFileTest, ImagesHaveColoursWhereOneHas) {
   const Bytes grey = test::counting(4 * 2);
   const Bytes colour = test::counting(4 * 2 * 3);
   write_png(folder_ / "a.png", 1, 4, 2, grey);
   write_png(folder_ / "b.png", 1, 4, 2, grey);
   EXPECT_THAT(read_image_folder(folder_.path()).images.shape, ElementsAre(2, 1, 4, 2));
-  EXPECT_FALSE(is_colour_picture(folder_ / "a.png"));
+  EXPECT_FALSE(is_colour_image(folder_ / "a.png"));
   write_png(folder_ / "c.png", 3, 4, 2, colour);
-  EXPECT_TRUE(is_colour_picture(folder_ / "c.png"));
+  EXPECT_TRUE(is_colour_image(folder_ / "c.png"));
   const ImageFolder all = read_image_folder(folder_.path());
   EXPECT_THAT(all.images.shape, ElementsAre(3, 3, 4, 2));
   const auto& pixels = std::get<Bytes>(all.images.values);
@@ -125,20 +124,20 @@ TEST_F(SampleFileTest, PicturesHaveColoursWhereOneHas) {
 }
 
 // Of damaged files what their headers say, or nothing: reading them tells what is wrong.
-TEST_F(SampleFileTest, HeadersOfPictures) {
+TEST_F(SampleFileTest, HeadersOfImages) {
   const auto jpeg = [](std::uint8_t marker, std::uint8_t components) {
     Bytes file = {0xff, 0xd8, 0xff, 0xe0, 0, 6, 0xff, 0xc0, 0, 3};  // a segment that is passed
     file.insert(file.end(), {0xff, 0xff, marker, 0, 11, 8, 0, 8, 0, 8, components, 1, 0x11, 0});
     return file;
   };
-  EXPECT_TRUE(is_colour_picture(write("a", jpeg(0xc0, 3))));
-  EXPECT_TRUE(is_colour_picture(write("a", jpeg(0xc2, 3))));
-  EXPECT_FALSE(is_colour_picture(write("a", jpeg(0xc0, 1))));
-  EXPECT_FALSE(is_colour_picture(write("a", jpeg(0xc4, 3))));  // no header of a frame
+  EXPECT_TRUE(is_colour_image(write("a", jpeg(0xc0, 3))));
+  EXPECT_TRUE(is_colour_image(write("a", jpeg(0xc2, 3))));
+  EXPECT_FALSE(is_colour_image(write("a", jpeg(0xc0, 1))));
+  EXPECT_FALSE(is_colour_image(write("a", jpeg(0xc4, 3))));  // no header of a frame
   Bytes file = jpeg(0xc0, 3);
   file.resize(18);
-  for (; !file.empty(); file.pop_back()) EXPECT_FALSE(is_colour_picture(write("a", file)));
-  EXPECT_FALSE(is_colour_picture(write("a", {0xff, 0xd8, 0xff, 0xe0, 0, 0, 1, 1})));
+  for (; !file.empty(); file.pop_back()) EXPECT_FALSE(is_colour_image(write("a", file)));
+  EXPECT_FALSE(is_colour_image(write("a", {0xff, 0xd8, 0xff, 0xe0, 0, 0, 1, 1})));
 }
 
 TEST_F(SampleFileTest, ArchivesThatCannotBeOpened) {

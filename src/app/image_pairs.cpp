@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/picture_pairs.hpp"
+#include "app/image_pairs.hpp"
 
 #include <fmt/format.h>
 
@@ -63,10 +63,10 @@ bool are_alike(const std::string& a, const std::string& b) {
 
 /// The pair to name where already the first ones do not agree: one odd name changes what all have
 /// in common.
-std::size_t first_unlike(const std::vector<std::string>& pictures,
+std::size_t first_unlike(const std::vector<std::string>& images,
                          const std::vector<std::string>& answers) {
-  for (std::size_t i = 0; i < std::min(pictures.size(), answers.size()); ++i)
-    if (!are_alike(pictures[i], answers[i])) return i;
+  for (std::size_t i = 0; i < std::min(images.size(), answers.size()); ++i)
+    if (!are_alike(images[i], answers[i])) return i;
   return 0;
 }
 
@@ -78,30 +78,29 @@ bool are_the_same_in_another_order(std::vector<std::string> a, std::vector<std::
 
 }  // namespace
 
-void check_pairs(const std::vector<std::string>& pictures,
-                 const std::vector<std::string>& answers) {
-  const std::size_t count = std::min(pictures.size(), answers.size());
+void check_pairs(const std::vector<std::string>& images, const std::vector<std::string>& answers) {
+  const std::size_t count = std::min(images.size(), answers.size());
   if (count == 0) return;
-  const std::vector<std::string> picture_stems = stems_of(pictures);
+  const std::vector<std::string> image_stems = stems_of(images);
   const std::vector<std::string> answer_stems = stems_of(answers);
-  const std::vector<std::string> picture_cores = cores_of(picture_stems);
+  const std::vector<std::string> image_cores = cores_of(image_stems);
   const std::vector<std::string> answer_cores = cores_of(answer_stems);
-  const auto wrong = static_cast<std::size_t>(
-      std::ranges::mismatch(picture_cores, answer_cores).in1 - picture_cores.begin());
+  const auto wrong = static_cast<std::size_t>(std::ranges::mismatch(image_cores, answer_cores).in1 -
+                                              image_cores.begin());
   if (wrong == count) return;
-  if (are_the_same_in_another_order(picture_cores, answer_cores)) {
+  if (are_the_same_in_another_order(image_cores, answer_cores)) {
     throw InputError(fmt::format(
         "'{}' would be paired with '{}': pictures and their answers are paired in the order of "
         "their names as texts, which is another one for the answers (expected numbers of one "
         "length, with leading zeros)",
-        printable(pictures[wrong]), printable(answers[wrong])));
+        printable(images[wrong]), printable(answers[wrong])));
   }
-  const std::size_t named = wrong > 0 ? wrong : first_unlike(picture_stems, answer_stems);
+  const std::size_t named = wrong > 0 ? wrong : first_unlike(image_stems, answer_stems);
   throw InputError(fmt::format(
       "'{}' would be paired with '{}': pictures and their answers are paired in the order of their "
       "names, expected the same name for both, or one that differs by the same beginning or end in "
       "all pairs, as '001.png' and '001_mask.png'",
-      printable(pictures[named]), printable(answers[named])));
+      printable(images[named]), printable(answers[named])));
 }
 
 }  // namespace quern

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/picture_pairs.hpp"
+#include "app/image_pairs.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,30 +19,30 @@ std::vector<std::string> numbered(const std::string& form, int first, int last) 
   return names;
 }
 
-std::string refusal(const std::vector<std::string>& pictures,
+std::string refusal(const std::vector<std::string>& images,
                     const std::vector<std::string>& answers) {
   try {
-    check_pairs(pictures, answers);
+    check_pairs(images, answers);
   } catch (const InputError& error) {
     return error.what();
   }
   return "";
 }
 
-TEST(PicturePairs, NamesMayDifferByABeginningAndAnEndOfAllOfThem) {
-  for (const auto& [pictures, answers] :
+TEST(ImagePairs, NamesMayDifferByABeginningAndAnEndOfAllOfThem) {
+  for (const auto& [images, answers] :
        {std::pair("image_{}.png", "mask_{}.png"), std::pair("image{}.png", "mask{}.png"),
         std::pair("a/image-{}.jpg", "b/mask-{}.png"), std::pair("frame{}.png", "label{}.png"),
         std::pair("{}.png", "{}_mask.png"), std::pair("x{}y.png", "{}.png"),
         std::pair("{:03}.png", "{:03}.png"), std::pair("img_{:04}.png", "{:04}_mask.png"),
         std::pair("2024_{:02}_a.png", "2024_{:02}_b.png")})
-    EXPECT_EQ(refusal(numbered(pictures, 1, 9), numbered(answers, 1, 9)), "") << answers;
+    EXPECT_EQ(refusal(numbered(images, 1, 9), numbered(answers, 1, 9)), "") << answers;
   EXPECT_EQ(refusal({"cat.png", "dog.png"}, {"cat_mask.png", "dog_mask.png"}), "");
   EXPECT_EQ(refusal({"photo.png"}, {"mask.png"}), "") << "one of each";
   EXPECT_EQ(refusal({}, {}), "");
 }
 
-TEST(PicturePairs, TheFirstPairOfTwoNumbersIsNamed) {
+TEST(ImagePairs, TheFirstPairOfTwoNumbersIsNamed) {
   std::vector<std::string> answers = numbered("{:03}_mask.png", 0, 5);
   answers.erase(answers.begin() + 3);
   const std::string expected = "'img_003.png' would be paired with '004_mask.png'";
@@ -55,7 +55,7 @@ TEST(PicturePairs, TheFirstPairOfTwoNumbersIsNamed) {
               HasSubstr("'cat.png' would be paired with 'dog_mask.png'"));
 }
 
-TEST(PicturePairs, TheSameNamesInAnotherOrderNeedZeros) {
+TEST(ImagePairs, TheSameNamesInAnotherOrderNeedZeros) {
   EXPECT_THAT(refusal({"1.png", "10.png", "2.png"}, {"10_m.png", "1_m.png", "2_m.png"}),
               HasSubstr("leading zeros"));
 }

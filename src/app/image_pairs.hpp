@@ -11,6 +11,6 @@ namespace quern {
 /// All files of pictures and all of their answers. InputError for a pair whose names, without
 /// folder and ending, differ in more than a beginning and an end that all of one side have:
 /// "img_001.png" and "001_mask.png" agree.
-void check_pairs(const std::vector<std::string>& pictures, const std::vector<std::string>& answers);
+void check_pairs(const std::vector<std::string>& images, const std::vector<std::string>& answers);
 
 }  // namespace quern

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/picture.hpp"
+#include "readers/image.hpp"
 
 #include <fmt/format.h>
 
@@ -73,16 +73,16 @@ int jpeg_channels(FileStart& file) {
 
 }  // namespace
 
-bool is_picture(const std::filesystem::path& path) {
+bool is_image(const std::filesystem::path& path) {
   const std::string extension = lower_extension(path);
   return extension == ".png" || extension == ".jpg" || extension == ".jpeg";
 }
 
-bool begins_as_picture(std::string_view bytes) {
+bool begins_as_image(std::string_view bytes) {
   return bytes.starts_with("\x89P") || bytes.starts_with("\xff\xd8\xff");
 }
 
-bool is_colour_picture(const std::filesystem::path& path) {
+bool is_colour_image(const std::filesystem::path& path) {
   FileStart file(path);
   std::array<std::uint8_t, 2> start{};
   if (!file.read(start)) return false;
@@ -93,7 +93,7 @@ bool is_colour_picture(const std::filesystem::path& path) {
   return start[0] == 0x89 && file.read(png) && (png.back() & kColourBit) != 0;
 }
 
-Picture read_picture(const std::filesystem::path& path) {
+Image read_image(const std::filesystem::path& path) {
   constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
   ByteSource source(path);
   const ByteStream stream = stream_of(source);
@@ -105,8 +105,8 @@ Picture read_picture(const std::filesystem::path& path) {
   stream.fail("neither a PNG nor a JPEG file");
 }
 
-void check_picture_size(const std::filesystem::path& path, std::int64_t width, std::int64_t height,
-                        int channels, std::size_t file_bytes) {
+void check_image_size(const std::filesystem::path& path, std::int64_t width, std::int64_t height,
+                      int channels, std::size_t file_bytes) {
   constexpr std::int64_t kMaxSide = 65500;  // of a JPEG file
   // An even surface in JPEG: a few bits for a block of 8 x 8; in PNG: 1032 bytes in one.
   constexpr std::int64_t kMostPerByte = 2048;
