@@ -29,7 +29,7 @@ MAX_SHARDS = 99999
 MAX_BYTE_CLASSES = 256
 MAX_CLASSES = 1 << 24
 MAX_UNITS = 1 << 30
-LEAST_PICTURE = 64  # numbers; rows of fewer are more likely counts than pixels
+LEAST_IMAGE = 64  # numbers; rows of fewer are more likely counts than pixels
 MOST_COLUMNS = 1 << 16  # samples of more numbers have no columns
 FEW_STEPS = 32  # of float32: less than that is lost when a column is rounded
 
@@ -166,8 +166,8 @@ class _LostColumns:
 def _sample(sample):
     """A PIL image has channels last, and a grey one none."""
     array = np.asarray(sample)
-    is_picture = hasattr(sample, "getbands")
-    return np.moveaxis(array, -1, 0) if is_picture and array.ndim == 3 else array
+    is_image = hasattr(sample, "getbands")
+    return np.moveaxis(array, -1, 0) if is_image and array.ndim == 3 else array
 
 
 _NUMBER_CLASSES = " (number the classes: a label is a whole number from 0 on)"
@@ -282,7 +282,7 @@ def _write(folder, total, part, split, name, shards, names, overwrite, lost):
     kind = _kind(first_input, first_answer)
     _check_feature_names(names[2], first_input)
     _warn_of_last_channels(first_input.shape[1:])
-    are_pixels = first_input.dtype != np.uint8 and first_input[0].size >= LEAST_PICTURE
+    are_pixels = first_input.dtype != np.uint8 and first_input[0].size >= LEAST_IMAGE
     largest = 0
     made = []
     try:

@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from . import best, forms, panels, pictures, program, regression
+from . import best, forms, panels, pixels, program, regression
 from .blocks import Cell, Figure, Gallery, Section, Table, Text
 
 MOST_CLASSES = 40  # of a matrix that is drawn
@@ -52,13 +52,13 @@ def worst_images(predictions, names, data):
     if not worst:
         return [Text("Every image is classified right.")]
     try:
-        images = pictures.sample_pictures(data, "test", {one[0] for one in worst})
+        images = pixels.sample_images(data, "test", {one[0] for one in worst})
     except program.ProgramError as error:
         listed = [[Cell(str(index), order=index), names[label], names[said],
                    Cell(forms.percent(probability, 1), order=probability),
                    Cell(forms.significant(loss), order=loss)]
                   for index, said, label, probability, loss in worst]
-        return [Text(f"No pictures: {error}.", True),
+        return [Text(f"No images: {error}.", True),
                 Table(["image", "is", "taken for", "with probability", "loss"], listed, left=0)]
     shown = [(images[index], f"{names[label]} \N{RIGHTWARDS ARROW} {names[said]}",
               f"no. {index}, {forms.percent(probability, 0)}".replace(" %", "\N{NO-BREAK SPACE}%"))
@@ -120,7 +120,7 @@ def regression_sections(run, wanted, out):
         data = test_data_of(run)
         quern, kept = program.find_program(wanted), best.checkpoint_of(run)
         names, values, checkpoint, warnings = program.values_of(quern, run.path, kept, data, out / "predictions.csv")
-        targets = pictures.targets_of(data, "test")
+        targets = pixels.targets_of(data, "test")
         blocks = regression.blocks_of(names, values, targets, with_which(quern, run, checkpoint, warnings))
     except program.ProgramError as error:
         return [Section("Predictions", [Text(f"No predictions of the test set: {error}.", True)])]
@@ -132,7 +132,7 @@ def filter_section(run, wanted):
         kept = best.checkpoint_of(run)
         if not run.checkpoints and not kept:
             raise program.ProgramError("there is no checkpoint")
-        layer, kind, count, images = pictures.filters(program.find_program(wanted), run, kept or run.path)
+        layer, kind, count, images = pixels.filters(program.find_program(wanted), run, kept or run.path)
     except program.ProgramError as error:
         return Section("First layer", [Text(f"No filters: {error}.", True)])
     of = best.FILE if kept else "the newest checkpoint"

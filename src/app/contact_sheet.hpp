@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many samples in one picture.
+// Many samples in one image.
 #pragma once
 
 #include <cstdint>

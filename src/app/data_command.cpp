@@ -74,7 +74,7 @@ Command add_data_command(CommandLine app) {
   add_split_option(command, options->split);
   command
       .add_option("--contact-sheet", options->contact_sheet,
-                  "Write a picture of the first samples, a row for each class")
+                  "Write an image of the first samples, a row for each class")
       .not_empty()
       .type_name("FILE.png");
   command.add_flag("--json", options->json, "Print one JSON object instead of a report");

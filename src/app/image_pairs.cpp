@@ -90,14 +90,14 @@ void check_pairs(const std::vector<std::string>& images, const std::vector<std::
   if (wrong == count) return;
   if (are_the_same_in_another_order(image_cores, answer_cores)) {
     throw InputError(fmt::format(
-        "'{}' would be paired with '{}': pictures and their answers are paired in the order of "
+        "'{}' would be paired with '{}': images and their targets are paired in the order of "
         "their names as texts, which is another one for the answers (expected numbers of one "
         "length, with leading zeros)",
         printable(images[wrong]), printable(answers[wrong])));
   }
   const std::size_t named = wrong > 0 ? wrong : first_unlike(image_stems, answer_stems);
   throw InputError(fmt::format(
-      "'{}' would be paired with '{}': pictures and their answers are paired in the order of their "
+      "'{}' would be paired with '{}': images and their targets are paired in the order of their "
       "names, expected the same name for both, or one that differs by the same beginning or end in "
       "all pairs, as '001.png' and '001_mask.png'",
       printable(images[named]), printable(answers[named])));

@@ -104,7 +104,7 @@ Samples read_samples(const Recipe& recipe, const PredictOptions& options,
   return samples_of(set, options.source);
 }
 
-// `features`: their names in training. `files`: of each sample, where each is a picture.
+// `features`: their names in training. `files`: of each sample, where each is an image.
 Samples load_samples(const ProcessGrid& grid, const Recipe& recipe, const PredictOptions& options,
                      const std::vector<std::string>& features, std::vector<std::string>& files) {
   const DataSpec data = agree(grid.world(), [&] { return data_of(recipe, options); });
@@ -225,7 +225,7 @@ Command add_predict_command(CommandLine app) {
   add_best_option(command, options->best);
   command
       .add_option("--images", options->source.inputs,
-                  "Samples [n, ...]: any file that quern shard reads, also a folder of pictures or "
+                  "Samples [n, ...]: any file that quern shard reads, also a folder of images or "
                   "single ones; adds their files")
       .type_name("FILE...");
   command.add_option("--from", options->source.format, "Format of the file")

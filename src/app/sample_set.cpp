@@ -107,7 +107,7 @@ bool are_grey(const SampleFile& file) {
   return file.are_images && file.array.shape[1] == 1;
 }
 
-// Grey pictures and others become alike.
+// Grey images and others become alike.
 void match_colours(SampleFile& one, SampleFile& other) {
   if (!one.are_images || !other.are_images || are_grey(one) == are_grey(other)) return;
   to_colour(are_grey(one) ? one.array : other.array);
@@ -263,7 +263,7 @@ SampleSet read_sample_set(const SampleSetSource& source, const ChooseRange& choo
   const bool has_labels = !source.labels.path.empty();
   if (!has_labels && !source.class_names.empty()) {
     throw InputError(
-        "--class-names without --labels (a folder of pictures names its classes by its folders)");
+        "--class-names without --labels (a folder of images names its classes by its folders)");
   }
   if (!has_labels && !source.labels.sha256.empty()) {
     throw InputError("--sha256-labels without --labels");
@@ -331,17 +331,17 @@ std::vector<std::string> warnings_about(const SampleSet& set, const SampleSetSou
   std::vector<std::string> warnings;
   if (set.losses.depth) {
     warnings.push_back(
-        fmt::format("{}: pictures of 16 bits were scaled to 8 bits (a .npy file of uint16 keeps "
+        fmt::format("{}: images of 16 bits were scaled to 8 bits (a .npy file of uint16 keeps "
                     "them, as values that are not divided by 255)",
                     files));
   }
   if (set.losses.transparency) {
     warnings.push_back(fmt::format(
-        "{}: the transparency of pictures was left out; a pixel keeps the colour below it", files));
+        "{}: the transparency of images was left out; a pixel keeps the colour below it", files));
   }
   if (!set.out_of_order.first.empty()) {
     warnings.push_back(
-        fmt::format("{}: pictures are taken in the order of their names as texts, '{}' before "
+        fmt::format("{}: images are taken in the order of their names as texts, '{}' before "
                     "'{}': is that the "
                     "order of {}? (numbers with leading zeros have one order)",
                     files, printable(set.out_of_order.first), printable(set.out_of_order.second),

@@ -23,7 +23,7 @@ struct SampleSetSource {
   int classes = 0;              ///< 0: as many as the format has, or the largest label + 1
   std::string class_names;      ///< a file with a line for each class; "": what the format has
   bool as_values = false;       ///< bytes are no pixels
-  bool in_colour = false;       ///< grey pictures are to have three channels
+  bool in_colour = false;       ///< grey images are to have three channels
 };
 
 struct SampleSet {
@@ -34,12 +34,12 @@ struct SampleSet {
   std::vector<float> values;
   std::vector<std::int32_t> labels;
   std::vector<float> targets;
-  std::vector<std::string> image_files;  ///< the files of the range, where each is a picture
-  std::string empty_class;               ///< the folder of a class without pictures, if any
+  std::vector<std::string> image_files;  ///< the files of the range, where each is an image
+  std::string empty_class;               ///< the folder of a class without images, if any
   ImageLosses losses;                    ///< of the range
   /// As of ImageFolder, where the answers come from a file that has no names.
   std::pair<std::string, std::string> out_of_order;
-  bool targets_are_bytes = false;  ///< of pictures, not divided by 255
+  bool targets_are_bytes = false;  ///< of images, not divided by 255
   ColumnSums input_sums;           ///< of the range, as of original_sums()
   ColumnSums target_sums;
   Sha256Match input_sha256 = Sha256Match::not_asked;
@@ -60,7 +60,7 @@ void set_classes(SampleSet& set, int classes);
 /// Labels come with the inputs unless a file of their own is named.
 SampleOrigins origins_of(const SampleSetSource& source);
 
-/// What a user may not expect: pictures that lost something, axes in another order.
+/// What a user may not expect: images that lost something, axes in another order.
 std::vector<std::string> warnings_about(const SampleSet& set, const SampleSetSource& source);
 
 /// "[1, 28, 28]", also of images of one pixel; values may be flat, "[128]".

@@ -95,7 +95,7 @@ void agree_on_classes(Communicator& comm, SampleSet& set) {
   if (set.content.has_labels()) set_classes(set, static_cast<int>(classes));
 }
 
-// Each rank has read its own pictures alone.
+// Each rank has read its own images alone.
 void agree_on_losses(Communicator& comm, ImageLosses& losses) {
   std::int64_t found[] = {losses.depth, losses.transparency};
   comm.all_reduce_max(found);
@@ -117,11 +117,11 @@ void divide_targets(Communicator& comm, const ShardOptions& options, SampleSet& 
   const std::string files = origins_of(options.source).answers;
   if (largest < kMostClasses) {
     log::warn(fmt::format(
-        "{}: pictures whose largest value is {} were divided by 255: maps of class numbers are not "
+        "{}: images whose largest value is {} were divided by 255: maps of class numbers are not "
         "supported as targets (a mask of 0 and 255, or a channel of a .npy file, for each class)",
         files, largest));
   } else {
-    log::info(files + ": the pictures' bytes are divided by 255, as those of images are");
+    log::info(files + ": the images' bytes are divided by 255, as those of inputs are");
   }
 }
 
@@ -129,7 +129,7 @@ void warn(const ShardOptions& options, const SampleSet& set) {
   for (const std::string& warning : warnings_about(set, options.source)) log::warn(warning);
   // Of a test set it is meant: its classes are those of the training set.
   if (options.split == "train" && !set.empty_class.empty())
-    log::warn(fmt::format("'{}' holds no pictures: no sample is of this class", set.empty_class));
+    log::warn(fmt::format("'{}' holds no images: no sample is of this class", set.empty_class));
 }
 
 // "0, 8 to 98"
@@ -338,7 +338,7 @@ Command add_shard_command(CommandLine app) {
       .add_option(
           "--images", source.inputs,
           "Samples [n, ...]: IDX or .npy (plain or gzip), FILE.npz:NAME, FILE.h5:/NAME, "
-          "CIFAR, a table FILE.csv or FILE.csv:COLUMNS, or pictures: a folder with a folder "
+          "CIFAR, a table FILE.csv or FILE.csv:COLUMNS, or images: a folder with a folder "
           "for each class, a folder without, or single files. Several files follow one another. "
           "Bytes are pixels unless --as-values, other numbers are values")
       .required()
@@ -350,7 +350,7 @@ Command add_shard_command(CommandLine app) {
   command
       .add_option("--targets", source.targets.path,
                   "Instead of labels: numbers that are to be predicted for each sample, [n, ...]; "
-                  "or a folder of pictures, divided by 255")
+                  "or a folder of images, divided by 255")
       .not_empty()
       .type_name("FILE")
       .excludes(labels);

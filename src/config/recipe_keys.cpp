@@ -315,15 +315,17 @@ void add_parallel(Keys& list) {
     read_layer_names(node, context, recipe.parallel.cut);
   };
   cut.write = [](const Recipe& recipe) { return layer_names_text(recipe.parallel.cut); };
-  keys.choice<PipelineSchedule>("schedule", &P::schedule,
-                                {{"1f1b", PipelineSchedule::one_forward_one_backward},
-                                 {"gpipe", PipelineSchedule::gpipe}},
-                                "Order of a stage's work: `\"1f1b\"` holds few pieces at a time, "
-                                "`\"gpipe\"` all of them")
+  keys.choice<PipelineSchedule>(
+          "schedule", &P::schedule,
+          {{"1f1b", PipelineSchedule::one_forward_one_backward},
+           {"gpipe", PipelineSchedule::gpipe}},
+          "Order of a stage's work: `\"1f1b\"` holds few micro-batches at a time, "
+          "`\"gpipe\"` all of them")
       .free_to_change();
   keys.integer(
           "micro_batches", &P::micro_batches, at_least(1),
-          "Each rank processes its part of a batch in up to this many pieces, one after the other, "
+          "Each rank processes its part of a batch in up to this many micro-batches, one after the "
+          "other, "
           "which need less memory and keep the stages of a pipeline busy; the bits stay the same")
       .free_to_change();
   keys.boolean(

@@ -37,7 +37,7 @@ void check_class_names(const std::vector<std::string>& trained,
   const std::string difference = class_difference(trained, "the training data", found, where);
   if (difference.empty()) return;
   throw InputError("the classes of the two sets differ: " + difference +
-                   " (expected the same names in both; of pictures, the folder of a class may be "
+                   " (expected the same names in both; of images, the folder of a class may be "
                    "empty)");
 }
 

@@ -71,7 +71,7 @@ class Reader {
       numbers.values =
           see && width == sizeof(double) ? read_doubles(see) : read_as<float>(H5T_NATIVE_FLOAT);
     } else if (kind == H5T_ENUM) {
-      // An enumeration is converted to itself alone. Its numbers are no bytes of a picture.
+      // An enumeration is converted to itself alone. Its numbers are no bytes of an image.
       const std::vector<std::uint8_t> bytes = read_as<std::uint8_t>(type_.get());
       numbers.values = std::vector<std::int64_t>(bytes.begin(), bytes.end());
     } else if (width == 1 && !is_signed) {

@@ -99,7 +99,7 @@ void check_class_names(const ShardContent& content) {
   for (const std::string& name : content.class_names) {
     if (is_line_of_utf8(name)) continue;
     throw InputError(
-        fmt::format("'{}' is no name for a class, expected one line of UTF-8 (of pictures, their "
+        fmt::format("'{}' is no name for a class, expected one line of UTF-8 (of images, their "
                     "folder gives it)",
                     printable(name)));
   }

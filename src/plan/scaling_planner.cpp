@@ -197,7 +197,7 @@ void ScalingPlanner::advise_on_split(const PlannedStep& step, std::vector<std::s
     const int pieces = std::min(2 * demand.pieces, most_pieces);
     all.push_back(fmt::format(
         "stages idle {:.0f} % of the time with {}: parallel.micro_batches = {} makes it {:.0f} %",
-        100 * bubble, count_text(demand.pieces, "piece"), pieces,
+        100 * bubble, count_text(demand.pieces, "micro-batch"), pieces,
         100 * pipeline_bubble(stages, pieces)));
   }
   double work = 0;

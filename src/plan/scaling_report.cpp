@@ -57,7 +57,7 @@ std::string reduction_text(const StepPrediction& time) {
 }
 
 std::string split_text(const StepPrediction& time) {
-  return parts_text({{"until the first piece comes and after the last", time.idle_s},
+  return parts_text({{"until the first micro-batch comes and after the last", time.idle_s},
                      {"for what crosses between stages", time.crossing_s},
                      {"for exchanges inside of layers", time.layers_s}});
 }
@@ -65,7 +65,7 @@ std::string split_text(const StepPrediction& time) {
 std::string grid_text(const StepDemand& demand, PipelineSchedule schedule) {
   return fmt::format("{} data x {} x {} of a layer; {} a step{}", demand.data_ranks(),
                      count_text(demand.num_stages(), "stage"), count_text(demand.tensor, "part"),
-                     count_text(demand.pieces, "piece"),
+                     count_text(demand.pieces, "micro-batch"),
                      demand.num_stages() == 1              ? ""
                      : schedule == PipelineSchedule::gpipe ? ", gpipe"
                                                            : ", 1f1b");
@@ -91,10 +91,10 @@ Json stage_json(const StageDemand& stage) {
   json["last_layer"] = stage.last_layer;
   json["work"] = stage.work;
   json["gradient_bytes"] = 4.0 * static_cast<double>(stage.floats);
-  json["piece_bytes_forward"] = stage.sent_forward;
-  json["piece_bytes_backward"] = stage.sent_backward;
-  json["piece_exchanges"] = stage.exchanges;
-  json["piece_exchanged_bytes"] = stage.exchanged_bytes;
+  json["micro_batch_bytes_forward"] = stage.sent_forward;
+  json["micro_batch_bytes_backward"] = stage.sent_backward;
+  json["micro_batch_exchanges"] = stage.exchanges;
+  json["micro_batch_exchanged_bytes"] = stage.exchanged_bytes;
   json["memory_bytes"] = stage.memory_bytes;
   return json;
 }
@@ -125,7 +125,7 @@ Json step_json(const PlannedStep& step) {
   if (step.demand.stages.empty()) return json;
   json["data_ranks"] = step.demand.data_ranks();
   json["tensor"] = step.demand.tensor;
-  json["pieces"] = step.demand.pieces;
+  json["micro_batches"] = step.demand.pieces;
   for (const StageDemand& stage : step.demand.stages) json["stages"].push_back(stage_json(stage));
   return json;
 }

@@ -97,7 +97,7 @@ Image read_image(const std::filesystem::path& path) {
   constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
   ByteSource source(path);
   const ByteStream stream = stream_of(source);
-  if (source.is_gzip() || stream.longest > kMaxBytes) stream.fail("no picture");
+  if (source.is_gzip() || stream.longest > kMaxBytes) stream.fail("no image");
   const std::vector<std::uint8_t> bytes = stream.read_bytes(stream.longest, "values");
   // By the first bytes: names are wrong often enough.
   if (bytes.size() >= 4 && bytes[0] == 0x89 && bytes[1] == 'P') return read_png(path, bytes);
@@ -116,8 +116,8 @@ void check_image_size(const std::filesystem::path& path, std::int64_t width, std
       width * height * channels / kMostPerByte <= static_cast<std::int64_t>(file_bytes)) {
     return;
   }
-  throw InputError(fmt::format("'{}': a picture of {} x {} pixels in {} bytes", path.string(),
-                               width, height, file_bytes));
+  throw InputError(fmt::format("'{}': an image of {} x {} pixels in {} bytes", path.string(), width,
+                               height, file_bytes));
 }
 
 std::vector<std::uint8_t> to_planes(const std::vector<std::uint8_t>& interleaved, int channels) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures out of PNG and JPEG files.
+// Images out of PNG and JPEG files.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace quern {
 
-/// What files of pictures have that pixels of 8 bits in one or three channels do not.
+/// What image files have that pixels of 8 bits in one or three channels do not.
 struct ImageLosses {
   bool depth = false;         ///< 16 bits for each channel
   bool transparency = false;  ///< a pixel that is not opaque
@@ -35,7 +35,7 @@ bool begins_as_image(std::string_view bytes);
 /// libraries that it was built with.
 bool is_image(const std::filesystem::path& path);
 
-/// By its header, which alone is read: has it colours? Of files that are no such pictures it may
+/// By its header, which alone is read: has it colours? Of files that are no such images it may
 /// say anything. Fails where a file cannot be read.
 bool is_colour_image(const std::filesystem::path& path);
 
@@ -47,7 +47,7 @@ Image read_image(const std::filesystem::path& path);
 Image read_png(const std::filesystem::path& path, const std::vector<std::uint8_t>& bytes);
 Image read_jpeg(const std::filesystem::path& path, const std::vector<std::uint8_t>& bytes);
 
-/// InputError for a picture of no or too many pixels, or of more than its file can hold.
+/// InputError for an image of no or too many pixels, or of more than its file can hold.
 void check_image_size(const std::filesystem::path& path, std::int64_t width, std::int64_t height,
                       int channels, std::size_t file_bytes);
 

@@ -69,14 +69,14 @@ void expect_image(const std::filesystem::path& path) {
   if (is_image(path)) return;
   const std::string name = printable(path.string());
   if (!is_folder(path))
-    throw InputError(fmt::format("'{}' is no picture, expected .png, .jpg or .jpeg", name));
+    throw InputError(fmt::format("'{}' is no image, expected .png, .jpg or .jpeg", name));
   throw InputError(fmt::format(
-      "'{}' is a folder, expected pictures in the folder of a class (if the folders of the classes "
+      "'{}' is a folder, expected images in the folder of a class (if the folders of the classes "
       "are in '{}': name that one with --images)",
       name, printable(path.parent_path().string())));
 }
 
-// Class by class; or, where nothing in it is a folder, pictures without classes.
+// Class by class; or, where nothing in it is a folder, images without classes.
 void list_folder(const std::filesystem::path& folder, ImageFolder& result) {
   const std::vector<std::filesystem::path> members = members_of(folder);
   const bool has_classes = std::any_of(members.begin(), members.end(), is_folder);
@@ -90,7 +90,7 @@ void list_folder(const std::filesystem::path& folder, ImageFolder& result) {
     if (!is_folder(member)) {
       throw InputError(
           fmt::format("'{}' stands beside folders of classes, expected a folder of "
-                      "pictures for each class and nothing else",
+                      "images for each class and nothing else",
                       printable(member.string())));
     }
     const auto label = static_cast<std::int32_t>(result.class_names.size());
@@ -106,12 +106,12 @@ void list_folder(const std::filesystem::path& folder, ImageFolder& result) {
   }
   if (members.empty()) {
     throw InputError(
-        fmt::format("'{}' is empty, expected pictures, or a folder of them for each "
+        fmt::format("'{}' is empty, expected images, or a folder of them for each "
                     "class",
                     folder.string()));
   }
   if (result.files.empty()) {
-    throw InputError(fmt::format("'{}' holds no pictures", folder.string()));
+    throw InputError(fmt::format("'{}' holds no images", folder.string()));
   }
 }
 
@@ -119,7 +119,7 @@ bool has_colours(const std::vector<std::string>& files) {
   return std::any_of(files.begin(), files.end(), is_colour_image);
 }
 
-// One picture after the other; they have to be of one size.
+// One image after the other; they have to be of one size.
 class Collector {
  public:
   Collector(const std::filesystem::path& first, bool has_colours)

@@ -38,7 +38,7 @@ void write_png(const std::filesystem::path& path, int channels, int height, int 
   const auto row_bytes = static_cast<std::size_t>(width) * static_cast<std::size_t>(channels);
   expect((channels == 1 || channels == 3) && height > 0 && width > 0 &&
              pixels.size() == row_bytes * static_cast<std::size_t>(height),
-         "as many pixels as the picture has");
+         "as many pixels as the image has");
   std::vector<std::uint8_t> rows;  // each behind the number of its filter, 0: none
   rows.reserve(pixels.size() + static_cast<std::size_t>(height));
   for (std::size_t begin = 0; begin < pixels.size(); begin += row_bytes) {
@@ -49,7 +49,7 @@ void write_png(const std::filesystem::path& path, int channels, int height, int 
   std::vector<std::uint8_t> packed(compressBound(rows.size()));
   uLongf size = packed.size();
   if (compress2(packed.data(), &size, rows.data(), rows.size(), Z_DEFAULT_COMPRESSION) != Z_OK) {
-    throw Error("cannot pack a picture");
+    throw Error("cannot pack an image");
   }
   std::vector<std::uint8_t> header;
   append_big_endian(header, static_cast<std::uint32_t>(width));

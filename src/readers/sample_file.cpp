@@ -215,7 +215,7 @@ SampleFile read_folder(const std::filesystem::path& path, const std::string& sha
                        const ChooseRange& choose) {
   if (!sha256.empty()) {
     throw InputError(
-        fmt::format("'{}': --sha256 is of one file of samples, not of pictures", path.string()));
+        fmt::format("'{}': --sha256 is of one file of samples, not of images", path.string()));
   }
   ImageFolder folder = read_image_folder(path, choose);
   SampleFile file;

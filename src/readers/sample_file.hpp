@@ -47,10 +47,10 @@ struct SampleFile {
   std::vector<std::int32_t> labels = {};
   int classes = 0;                            ///< that there are, 0 without labels
   std::vector<std::string> class_names = {};  ///< of folders
-  std::vector<std::string> image_files = {};  ///< the file of each sample of the range, of pictures
+  std::vector<std::string> image_files = {};  ///< the file of each sample of the range, of images
   std::vector<std::string> all_image_files = {};  ///< the same of all samples of the file
   bool are_images = false;                        ///< PNG or JPEG files: uint8 [n, 1 or 3, h, w]
-  std::string empty_class = {};                   ///< a folder without pictures, if any
+  std::string empty_class = {};                   ///< a folder without images, if any
   std::pair<std::string, std::string> out_of_order = {};  ///< as of ImageFolder
   ImageLosses losses = {};
   Sha256Match sha256 = Sha256Match::not_asked;

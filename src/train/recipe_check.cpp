@@ -66,7 +66,7 @@ void check_augmentation(const Recipe& recipe, const Shape& output) {
   }
   throw InputError("data.augment contradicts data.target = \"values\" where the network puts out " +
                    to_string(output) +
-                   ": the targets of a picture that is moved or mirrored stay as they are "
+                   ": the targets of an image that is moved or mirrored stay as they are "
                    "(expected crop = 0 and flip = false)");
 }
 

@@ -102,8 +102,8 @@ std::string unknown_statistics(const Recipe& recipe) {
 
 std::string targets_left_behind(const Recipe& recipe) {
   if (!recipe.data.augment.is_active() || recipe.data.target != TargetType::values) return "";
-  return "data.augment moves or mirrors pictures and leaves their targets as they are: they must "
-         "not say where in the picture something is";
+  return "data.augment moves or mirrors images and leaves their targets as they are: they must "
+         "not say where in the image something is";
 }
 
 std::string adam_by_another_name(const Recipe& recipe) {

@@ -6,7 +6,7 @@ import unittest
 
 import example_run  # noqa: F401  (finds the package)
 
-from quern_report import answers, panels, pictures, provenance, ranges, signs, style, svg
+from quern_report import answers, panels, pixels, provenance, ranges, signs, style, svg
 
 
 class GalleryTest(unittest.TestCase):
@@ -23,8 +23,8 @@ class GalleryTest(unittest.TestCase):
         self.assertNotIn("<text", panels.contact_sheet("filters", [(image, "", "filter 0")], True))
 
     def test_pixels_keep_their_edges(self):
-        self.assertEqual(pictures.enlarged([[1, 2], [3, 4]], 4), [[1, 1, 2, 2]] * 2 + [[3, 3, 4, 4]] * 2)
-        self.assertEqual(pictures.enlarged([[1, 2, 3]], 2), [[1, 2, 3]])
+        self.assertEqual(pixels.enlarged([[1, 2], [3, 4]], 4), [[1, 1, 2, 2]] * 2 + [[3, 3, 4, 4]] * 2)
+        self.assertEqual(pixels.enlarged([[1, 2, 3]], 2), [[1, 2, 3]])
 
 
 class FactsTest(unittest.TestCase):

@@ -353,7 +353,7 @@ class ProgramTest(ReportCase):
         drawn = (run / "report" / "first-layer.svg").read_text()
         self.assertEqual(drawn.count('href="data:image/png;base64,'), 2)
         # The shards are none: then the worst images are a table.
-        self.assertIn("No pictures", shown)
+        self.assertIn("No images", shown)
         self.assertIn("80.0 %", shown)
 
     def test_predictions_are_kept_until_there_is_a_newer_checkpoint(self):

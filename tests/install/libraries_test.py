@@ -49,8 +49,8 @@ def wanted():
     return dict(re.findall(r"find_package\((\w+) ?([\d.]*) ", LIBRARIES.read_text()))
 
 
-class PicturesTest(ConfiguredTest):
-    def test_libraries_of_pictures(self):
+class ImagesTest(ConfiguredTest):
+    def test_libraries_of_images(self):
         for kind in ("PNG", "JPEG"):
             missing = f"-DCMAKE_DISABLE_FIND_PACKAGE_{kind}=ON"
             said = self.refusal(f"-DQUERN_ENABLE_{kind}=ON", missing)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Licence lines, programs that can be called, no names of machines or package registries, documents that stay true (no diary), and
-links of theirs that lead somewhere."""
+"""Licence lines, programs that can be called, no names of machines or package registries, documents that stay true (no diary), one word
+for one thing, and links that lead somewhere."""
 import os
 import re
 
@@ -18,6 +18,8 @@ MACHINE_PATH = re.compile(r"(?<![\w./}])/(?:root|(?:home|Users)/(?!you\b)\w+)(?:
 DIARY = re.compile(r"\b(?:today|yesterday|so\s+far|at\s+hand|this\s+(?:x86-64\s+)?machine|this\s+(?:Zen|Xeon|EPYC)"
                    r"|another\s+hour|of\s+ours|for\s+the\s+moment|currently|nowadays|at\s+present|recently"
                    r"|(?:version|build)\s+(?:from\s+)?before|last\s+changes)\b", re.IGNORECASE)
+# One word for one thing: documents say image. (A report calls its charts pictures.)
+OTHER_WORDS = re.compile(r"\bpictures?\b", re.IGNORECASE)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
@@ -67,6 +69,12 @@ def anchors(text):
     return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in plain}
 
 
+def other_words(path, text):
+    for found in OTHER_WORDS.finditer(text):
+        number = text.count("\n", 0, found.start()) + 1
+        yield f"{path}:{number}: '{found[0]}', expected the documents' word: image"
+
+
 def links(root, path, text):
     for found in LINK.finditer(FENCED.sub("", text)):
         target = found[1] or found[2]
@@ -89,6 +97,8 @@ def check(root):
         offences += licence(path, text)
         offences += executable(root, path, text)
         offences += names(path, text)
+        if path.parts[0] in ("src", "docs", "jobs", "README.md"):
+            offences += other_words(path, text)
         if path.suffix == ".md":
             offences += diary(path, text)
             offences += links(root, path, text)

@@ -470,6 +470,12 @@ class TextsTest(CheckCase):
         self.write("a.md", "# A\n\nIn ten runs on this Zen 3 it took 4 s.\n")
         self.assert_found(check_texts.check, "a.md:3", "'this Zen'")
 
+    def test_other_words(self):
+        self.write("src/a.cpp", "// SPDX-License-Identifier: Apache-2.0\nfail(\"no picture\");\n")
+        self.assert_found(check_texts.check, "src/a.cpp:2", "'picture'")
+        self.write("src/a.cpp", "// SPDX-License-Identifier: Apache-2.0\nfail(\"no image\");\n")
+        self.assert_clean(check_texts.check)
+
     def test_dead_link(self):
         self.write("a.md", "[b](docs/b.md)\n")
         self.assert_found(check_texts.check, "docs/b.md")

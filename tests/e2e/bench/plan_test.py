@@ -171,7 +171,7 @@ class PlanTest(training.TrainingTest):
         out, document = self.steps("--nodes", "1,2", "--ranks-per-node", 2, "--site", "fast", "--set", "data.global_batch=64", "--set", "train.micro_block=16",
                                    recipe="staged.toml")
         one, two = document["steps"]
-        self.assertEqual((one["data_ranks"], one["pieces"], two["data_ranks"], two["pieces"]), (1, 4, 2, 2))
+        self.assertEqual((one["data_ranks"], one["micro_batches"], two["data_ranks"], two["micro_batches"]), (1, 4, 2, 2))
         # Multiply-adds of a sample: nobody wants the gradient of the first layer's input.
         first, second = 2 * 144 * 19, 3 * 19 * 10
         stages = one["stages"]
@@ -179,16 +179,16 @@ class PlanTest(training.TrainingTest):
         self.assertAlmostEqual(stages[0]["work"], first / (first + second), places=9)
         self.assertAlmostEqual(stages[1]["work"], second / (first + second), places=9)
         # Nineteen units of 16 samples, in whole vectors.
-        crossing = stages[0]["piece_bytes_forward"]
+        crossing = stages[0]["micro_batch_bytes_forward"]
         self.assertTrue(4 * 16 * 19 <= crossing < 3 * 4 * 16 * 19, crossing)
-        self.assertEqual(stages[1]["piece_bytes_backward"], crossing)
-        self.assertEqual((stages[0]["piece_bytes_backward"], stages[1]["piece_bytes_forward"]), (0, 0))
+        self.assertEqual(stages[1]["micro_batch_bytes_backward"], crossing)
+        self.assertEqual((stages[0]["micro_batch_bytes_backward"], stages[1]["micro_batch_bytes_forward"]), (0, 0))
         # A rank of the site is twice as quick: 64 samples take what 32 did.
         whole = 62.5 * 32
         self.assertAlmostEqual(one["compute_us"], whole * first / (first + second), places=3)
         self.assertAlmostEqual(one["idle_us"], whole * second / (first + second) / 4, places=3)
         self.assertEqual(one["node_bytes"], 0)
-        self.assertEqual(two["node_bytes"], 2 * two["pieces"] * two["stages"][0]["piece_bytes_forward"])
+        self.assertEqual(two["node_bytes"], 2 * two["micro_batches"] * two["stages"][0]["micro_batch_bytes_forward"])
         self.assertEqual(one["step_us"], sum(one[f"{part}_us"] for part in (
             "compute", "idle", "crossing", "layers", "messages", "network", "adding", "batch_sums")))
         for words in ("2 data x 2 stages x 1 part of a layer", "'flatten1' to 'relu1'", "'fc2' to 'fc2'",
@@ -216,9 +216,9 @@ class PlanTest(training.TrainingTest):
         self.assertAlmostEqual(step["compute_us"], 62.5 * 32 * part, places=3)
         # The first layer's outputs are gathered; nobody wants the gradient of its input.
         stage = step["stages"][0]
-        self.assertEqual(stage["piece_exchanges"], 1)
+        self.assertEqual(stage["micro_batch_exchanges"], 1)
         half = 4 * 64 * 128 / 2
-        self.assertTrue(half <= stage["piece_exchanged_bytes"] < 1.1 * half, stage)
+        self.assertTrue(half <= stage["micro_batch_exchanged_bytes"] < 1.1 * half, stage)
         self.assertGreater(step["layers_us"], 0)
 
     def test_stages_and_parts_are_measured_alone(self):

@@ -26,7 +26,7 @@ class FormatsTest(FormatCase):
         self.assertEqual(found["labels"].dtype, np.int32)
 
     def test_bytes_and_bools_as_values(self):
-        """Of no pictures: features of 0 and 1, of whole numbers."""
+        """Of no images: features of 0 and 1, of whole numbers."""
         rows = RANDOM.integers(0, 256, (6, 5)).astype(np.uint8)
         np.save(self.folder / "x.npy", rows)
         as_pixels = "'x.npy': rows of bytes are taken as pixels, which networks read divided by 255 (--as-values"

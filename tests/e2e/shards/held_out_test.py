@@ -54,7 +54,7 @@ class HeldOutTest(shard_files.ShardTest):
         other = self.arrays(self.out, "--shuffle", 4, "--force")
         self.assertNotEqual(list(self.numbers(other)), list(order))
 
-    def test_targets_and_pictures_go_with_their_samples(self):
+    def test_targets_and_images_go_with_their_samples(self):
         found = self.arrays(self.out, "--shuffle", 0, answers=("--targets", "t.npy"))
         np.testing.assert_array_equal(found["targets"][:, 0], 2 * self.numbers(found))
         done = self.shard("--shuffle", 8, "--force")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of pictures, written by their own library, and single ones."""
+"""Folders of images, written by their own library, and single ones."""
 import json
 import os
 import struct
@@ -23,18 +23,18 @@ def png_of(width, height, bits, colour, interlace, chunks):
     return b"\x89PNG\r\n\x1a\n" + header + chunks + png_chunk(b"IEND", b"")
 
 
-class PicturesTest(FormatCase):
-    def pictures(self, **classes):
-        folder = self.folder / "pictures"
+class ImagesTest(FormatCase):
+    def image_folder(self, **classes):
+        folder = self.folder / "images"
         for name, files in classes.items():
             (folder / name).mkdir(parents=True, exist_ok=True)
             for file, array in files.items():
                 Image.fromarray(array).save(folder / name / file, **({"quality": 95} if "jp" in file else {}))
         return folder
 
-    def test_folders_of_pictures(self):
+    def test_folders_of_images(self):
         grey = RANDOM.integers(0, 256, (5, 4, 6)).astype(np.uint8)
-        folder = self.pictures(cat={"b.png": grey[1], "a.png": grey[0]}, dog={"c.PNG": grey[2]})
+        folder = self.image_folder(cat={"b.png": grey[1], "a.png": grey[0]}, dog={"c.PNG": grey[2]})
         (folder / "cat" / ".hidden").write_text("x")
         found = self.sharded("--images", folder)
         np.testing.assert_array_equal(found["images"], grey[:3, None])
@@ -57,8 +57,8 @@ class PicturesTest(FormatCase):
         Image.fromarray(smooth).save(folder / "x/4.jpg", quality=95)
         Image.fromarray(smooth[:, :, 0]).save(folder / "y/5.jpeg", quality=95)
         Image.fromarray(colour[0, :, :, 0].astype(np.uint16) * 257).save(folder / "y/6.png")
-        warnings = (f"'{folder}': pictures of 16 bits were scaled to 8 bits (a .npy file of uint16 keeps them",
-                    f"'{folder}': the transparency of pictures was left out")
+        warnings = (f"'{folder}': images of 16 bits were scaled to 8 bits (a .npy file of uint16 keeps them",
+                    f"'{folder}': the transparency of images was left out")
         found = self.sharded("--images", folder, warnings=warnings)["images"].transpose(0, 2, 3, 1)
         palette = np.asarray(Image.open(folder / "x/3.png").convert("RGB"))
         for index, expected in enumerate((colour[0], colour[1], palette)):
@@ -100,25 +100,25 @@ class PicturesTest(FormatCase):
         """In place of a channel of its own: in greys, in colours, and in a palette."""
         grey = np.arange(24, dtype=np.uint8).reshape(4, 6)
         colour = Image.fromarray(np.dstack([grey, grey + 100, 255 - grey]))
-        for name, picture, transparent in (("grey", Image.fromarray(grey), 7), ("colour", colour, (7, 107, 248)),
+        for name, image, transparent in (("grey", Image.fromarray(grey), 7), ("colour", colour, (7, 107, 248)),
                                            ("palette", colour.quantize(16), bytes([255, 255, 0]))):
             file = self.folder / f"{name}.png"
-            picture.save(file, transparency=transparent)
-            left_out = f"'{file}': the transparency of pictures was left out; a pixel keeps the colour below it"
+            image.save(file, transparency=transparent)
+            left_out = f"'{file}': the transparency of images was left out; a pixel keeps the colour below it"
             found = self.sharded("--images", file, warnings=(left_out,))["images"]
-            expected = np.asarray(picture.convert("L" if name == "grey" else "RGB")).reshape(4, 6, -1)
+            expected = np.asarray(image.convert("L" if name == "grey" else "RGB")).reshape(4, 6, -1)
             np.testing.assert_array_equal(found[0].transpose(1, 2, 0), expected, name)
 
     def test_folders_of_classes_one_folder_deeper(self):
         (self.folder / "nest/train/a").mkdir(parents=True)
         Image.fromarray(np.zeros((4, 6), np.uint8)).save(self.folder / "nest/train/a/1.png")
-        self.refused("'nest/train/a' is a folder, expected pictures in the folder of a class (if the folders of the classes "
+        self.refused("'nest/train/a' is a folder, expected images in the folder of a class (if the folders of the classes "
                      "are in 'nest/train': name that one with --images)", "--images", "nest")
         self.sharded("--images", "nest/train")
 
-    def test_bad_folders_of_pictures(self):
+    def test_bad_folders_of_images(self):
         grey = RANDOM.integers(0, 256, (4, 6)).astype(np.uint8)
-        folder = self.pictures(a={"1.png": grey, "2.png": grey.T}, b={"3.png": grey})
+        folder = self.image_folder(a={"1.png": grey, "2.png": grey.T}, b={"3.png": grey})
         self.refused("2.png' has 4 x 6 pixels, expected 6 x 4 pixels as '", "--images", folder)
         Image.fromarray(np.dstack([grey] * 3)).save(folder / "a/1.png")
         self.refused("2.png' has 4 x 6 pixels, expected 6 x 4 pixels as '", "--images", folder)
@@ -136,17 +136,17 @@ class PicturesTest(FormatCase):
         self.refused("2.png' has the four colours of print (CMYK)", "--images", folder)
         (folder / "a/2.png").unlink()
         (folder / "a/notes.txt").write_text("x")
-        self.refused("notes.txt' is no picture", "--images", folder)
+        self.refused("notes.txt' is no image", "--images", folder)
         (folder / "a/notes.txt").unlink()
         (folder / "list.txt").write_text("x")
         self.refused("stands beside folders of classes", "--images", folder)
-        self.refused("--sha256 is of one file of samples, not of pictures", "--images", folder, "--sha256", "0" * 64)
+        self.refused("--sha256 is of one file of samples, not of images", "--images", folder, "--sha256", "0" * 64)
         (self.folder / "empty").mkdir()
         self.refused("is empty", "--images", self.folder / "empty")
         (self.folder / "empty/a").mkdir()
-        self.refused("holds no pictures", "--images", self.folder / "empty")
+        self.refused("holds no images", "--images", self.folder / "empty")
 
-    def test_grey_pictures_among_colours(self):
+    def test_grey_images_among_colours(self):
         """All have colours where one has, whichever comes first; without, all are grey."""
         grey = RANDOM.integers(0, 256, (4, 16, 24)).astype(np.uint8)
         colour = np.stack([grey, 255 - grey, grey // 2], axis=3)
@@ -158,9 +158,9 @@ class PicturesTest(FormatCase):
                 folder = self.folder / f"{ending}{place}"
                 pixels = [one[:, :, 0] if kept else grey[i] for i in range(3)]
                 pixels[place] = one
-                for name, picture in zip(names, pixels):
+                for name, image in zip(names, pixels):
                     (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                    Image.fromarray(picture).save(folder / name)
+                    Image.fromarray(image).save(folder / name)
                 expected = np.stack([np.broadcast_to(p.reshape(16, 24, -1), (16, 24, 3)) for p in pixels]).transpose(0, 3, 1, 2)
                 files = [folder / name for name in names]
                 for images in ([folder], files, [folder, folder]):
@@ -171,15 +171,15 @@ class PicturesTest(FormatCase):
                     found = self.sharded("--images", *images)["images"]
                     self.assertEqual(found.shape[1], 3 if images[0] == files[place] else 1)
 
-    def test_opaque_pictures_lose_nothing(self):
+    def test_opaque_images_lose_nothing(self):
         pixels = RANDOM.integers(0, 256, (4, 6, 4)).astype(np.uint8)
         pixels[..., 3] = 255
-        found = self.sharded("--images", self.pictures(a={"1.png": pixels}))
+        found = self.sharded("--images", self.image_folder(a={"1.png": pixels}))
         np.testing.assert_array_equal(found["images"][0], pixels[..., :3].transpose(2, 0, 1))
 
-    def test_pictures_without_classes(self):
+    def test_images_without_classes(self):
         grey = RANDOM.integers(0, 256, (3, 4, 6)).astype(np.uint8)
-        folder = self.pictures(flat={"b.png": grey[1], "a.png": grey[0]}) / "flat"
+        folder = self.image_folder(flat={"b.png": grey[1], "a.png": grey[0]}) / "flat"
         np.save(self.folder / "y.npy", np.array([3, 1]))
         found = self.sharded("--images", folder)
         self.assertEqual(set(found), {"images"})
@@ -189,16 +189,16 @@ class PicturesTest(FormatCase):
         np.testing.assert_array_equal(found["images"][:, 0], grey[[1, 0]])
         np.testing.assert_array_equal(found["labels"], [3, 1])
         (folder / "notes.txt").write_text("x")
-        self.refused("notes.txt' is no picture", "--images", folder)
+        self.refused("notes.txt' is no image", "--images", folder)
 
     def flat(self, name, *files, values=None):
-        """A folder of grey pictures, each of one value."""
+        """A folder of grey images, each of one value."""
         (self.folder / name).mkdir()
         for number, file in enumerate(files):
             Image.fromarray(np.full((4, 6), number if values is None else values[number], np.uint8)).save(self.folder / name / file)
         return self.folder / name
 
-    def test_pictures_and_masks_are_pairs(self):
+    def test_images_and_masks_are_pairs(self):
         images = self.flat("images", *(f"img_{i:03}.png" for i in range(6)))
         for name, files in (("same", [f"img_{i:03}.png" for i in range(6)]), ("end", [f"img_{i:03}_mask.png" for i in range(6)]),
                             ("begin", [f"mask_{i:03}.png" for i in range(6)])):
@@ -206,7 +206,7 @@ class PicturesTest(FormatCase):
             done = self.quern("shard", "--images", images, "--targets", masks, "--out", self.out, "--force")
             self.assertEqual(done.returncode, 0, done)
         lost = self.flat("lost", *(f"{i:03}_mask.png" for i in (0, 1, 2, 4, 5, 999)))
-        self.refused(f"'{images}/img_003.png' would be paired with '{lost}/004_mask.png': pictures and their answers are paired in "
+        self.refused(f"'{images}/img_003.png' would be paired with '{lost}/004_mask.png': images and their targets are paired in "
                      "the order of their names, expected the same name for both", "--images", images, "--targets", lost)
         less = self.flat("less", *(f"{i:03}_mask.png" for i in (0, 1, 2, 4, 5)))
         self.refused(f"'{images}/img_003.png' would be paired with '{less}/004_mask.png'", "--images", images, "--targets", less)
@@ -220,7 +220,7 @@ class PicturesTest(FormatCase):
     def test_names_in_the_order_of_texts(self):
         images = self.flat("images", *(f"img_{i}.png" for i in range(12)))
         np.save(self.folder / "y.npy", np.arange(12))
-        expected = f"'{images}': pictures are taken in the order of their names as texts, 'img_11.png' before 'img_2.png'"
+        expected = f"'{images}': images are taken in the order of their names as texts, 'img_11.png' before 'img_2.png'"
         found = self.sharded("--images", images, "--labels", "y.npy", warnings=(expected,))
         self.assertEqual(found["images"][2, 0, 0, 0], 10)
         self.sharded("--images", images)
@@ -233,9 +233,9 @@ class PicturesTest(FormatCase):
         names = [f"{i}.png" for i in range(4)]
         images = self.flat("images", *names)
         for name, values, stored, says in (
-                ("bytes", [0, 255, 128, 255], [0, 1, 128 / 255, 1], "quern: '{}': the pictures' bytes are divided by 255"),
+                ("bytes", [0, 255, 128, 255], [0, 1, 128 / 255, 1], "quern: '{}': the images' bytes are divided by 255"),
                 ("bits", [0, 1, 1, 0], [0, 1, 1, 0], ""),
-                ("classes", [0, 1, 3, 2], [0, 1 / 255, 3 / 255, 2 / 255], "warning: '{}': pictures whose largest value is 3 were divided")):
+                ("classes", [0, 1, 3, 2], [0, 1 / 255, 3 / 255, 2 / 255], "warning: '{}': images whose largest value is 3 were divided")):
             masks = self.flat(name, *names, values=values)
             done = self.quern("shard", "--images", images, "--targets", masks, "--out", self.out, "--force")
             self.assertEqual(done.returncode, 0, done)
@@ -243,11 +243,11 @@ class PicturesTest(FormatCase):
             with h5py.File(self.out / self.written()[0]) as file:
                 np.testing.assert_array_equal(file["targets"][()][:, 0, 0, 0], np.float32(stored))
 
-    def test_a_class_without_pictures(self):
+    def test_a_class_without_images(self):
         """So that a held-out set has the classes of the training set."""
         grey = RANDOM.integers(0, 256, (2, 4, 6)).astype(np.uint8)
-        folder = self.pictures(cat={}, dog={"1.png": grey[0], "2.png": grey[1]})
-        empty = f"'{folder / 'cat'}' holds no pictures: no sample is of this class"
+        folder = self.image_folder(cat={}, dog={"1.png": grey[0], "2.png": grey[1]})
+        empty = f"'{folder / 'cat'}' holds no images: no sample is of this class"
         found = self.sharded("--images", folder, warnings=(empty,))
         np.testing.assert_array_equal(found["labels"], [1, 1])
         train, self.out = self.out, self.folder / "test"
@@ -255,7 +255,7 @@ class PicturesTest(FormatCase):
         self.assertEqual((self.attributes["class_names"], self.attributes["classes"]), ("cat\ndog", 2))
         self.out = train
         (folder / "ant").mkdir()
-        self.sharded("--images", folder, warnings=(f"'{folder / 'ant'}' holds no pictures: no sample is of this class",))
+        self.sharded("--images", folder, warnings=(f"'{folder / 'ant'}' holds no images: no sample is of this class",))
         (folder / "ant").rmdir()
         (folder / "cat").rmdir()
         self.refused("--classes 2, but '" + str(folder) + "' has folders for 1 (of 'dog'), expected a folder for each "
@@ -263,7 +263,7 @@ class PicturesTest(FormatCase):
 
     def test_names_touch_no_terminal(self):
         grey = RANDOM.integers(0, 256, (2, 4, 6)).astype(np.uint8)
-        folder = self.pictures(**{"a\x1b[2J": {"1.png": grey[0]}, "b": {"2.png": grey[1]}})
+        folder = self.image_folder(**{"a\x1b[2J": {"1.png": grey[0]}, "b": {"2.png": grey[1]}})
         self.sharded("--images", folder)
         self.assertEqual(self.attributes["class_names"], "a\x1b[2J\nb")
         self.assertRegex(self.shown(), r" 0 +1  50\.00 %  a\\x1b\[2J\n")
@@ -273,7 +273,7 @@ class PicturesTest(FormatCase):
 
     def test_names_of_classes_are_utf8(self):
         grey = RANDOM.integers(0, 256, (2, 4, 6)).astype(np.uint8)
-        folder = self.pictures(**{"grün": {"1.png": grey[0]}, os.fsdecode(b"caf\xe9"): {"2.png": grey[1]}})
+        folder = self.image_folder(**{"grün": {"1.png": grey[0]}, os.fsdecode(b"caf\xe9"): {"2.png": grey[1]}})
         self.refused("'caf\\xe9' is no name for a class, expected one line of UTF-8", "--images", folder)
         (folder / os.fsdecode(b"caf\xe9")).rename(folder / "café")
         self.sharded("--images", folder)

@@ -31,7 +31,7 @@ class LargeOffsetTest(FormatCase):
     def test_formats(self):
         np.save(self.folder / "c.npy", self.values)
         np.save(self.folder / "fortran.npy", np.asfortranarray(self.values))
-        np.save(self.folder / "picture.npy", np.asfortranarray(self.values.reshape(COUNT, 1, 1, 2)))
+        np.save(self.folder / "image.npy", np.asfortranarray(self.values.reshape(COUNT, 1, 1, 2)))
         with h5py.File(self.folder / "x.h5", "w") as file:
             file["x"] = self.values
             file.create_dataset("packed", data=self.values, chunks=(7, 1), compression="gzip")
@@ -45,7 +45,7 @@ class LargeOffsetTest(FormatCase):
                     stored = file["values"][()]
                 values = stored if values is None else values
                 np.testing.assert_array_equal(stored[:, 1], np.float32(TIMES))
-        self.assertIn("column 2 " + SAID, self.said_of("--images", "picture.npy"))
+        self.assertIn("column 2 " + SAID, self.said_of("--images", "image.npy"))
         np.save(self.folder / "whole.npy", (TIMES * 1000).astype(np.int64))
         self.assertIn("column 1 has numbers around 1.70000006e+12 with a deviation of 3.46e+04",
                       self.said_of("--images", "whole.npy"))

@@ -39,13 +39,13 @@ class ParallelTest(FolderTest):
         np.save(self.folder / "x.npy", RANDOM.standard_normal((120, 3, 5, 4)).astype(np.float16))
         np.save(self.folder / "y.npy", RANDOM.standard_normal((120, 2)).astype(np.float32))
         for name, count in (("bird", 9), ("cat", 14), ("dog", 5)):
-            (self.folder / "pictures" / name).mkdir(parents=True)
+            (self.folder / "photos" / name).mkdir(parents=True)
             for number in range(count):
                 shape = (8, 6) if number % 3 else (8, 6, 3)
                 pixels = RANDOM.integers(0, 255, shape).astype(np.uint8)
-                Image.fromarray(pixels).save(self.folder / "pictures" / name / f"{number:02}.png")
+                Image.fromarray(pixels).save(self.folder / "photos" / name / f"{number:02}.png")
         Image.fromarray(RANDOM.integers(0, 255, (8, 6)).astype(np.uint8)).save(
-            self.folder / "pictures/bird/00.png")
+            self.folder / "photos/bird/00.png")
 
     def more_formats(self):
         x, y = np.load(self.folder / "x.npy"), np.load(self.folder / "y.npy")
@@ -112,13 +112,13 @@ class ParallelTest(FolderTest):
             for ranks in (1, 4):
                 self.assertIn(message, self.refused("--images", "fortran.npy", "--shards", 3, ranks=ranks))
 
-    def test_one_warning_about_a_picture_that_the_last_rank_reads(self):
+    def test_one_warning_about_an_image_that_the_last_rank_reads(self):
         pixels = RANDOM.integers(0, 65536, (8, 6)).astype(np.uint16)
-        Image.fromarray(pixels).save(self.folder / "pictures/dog/99.png")
+        Image.fromarray(pixels).save(self.folder / "photos/dog/99.png")
         for ranks in (1, 4):
-            done = quern("shard", "--images", "pictures", "--out", f"new{ranks}", "--shards", 4, ranks=ranks, cwd=self.folder)
+            done = quern("shard", "--images", "photos", "--out", f"new{ranks}", "--shards", 4, ranks=ranks, cwd=self.folder)
             self.assertEqual(set(done.codes), {0}, done)
-            self.assertEqual(done.err.count("quern: warning: 'pictures': pictures of 16 bits were scaled to 8 bits"), 1, done)
+            self.assertEqual(done.err.count("quern: warning: 'photos': images of 16 bits were scaled to 8 bits"), 1, done)
 
     def peak(self, *options, ranks):
         """Bytes of the rank that took the most."""
@@ -173,7 +173,7 @@ class ParallelTest(FolderTest):
                 "files": ("--images", "images0", "images1", "images2", "--labels", "labels"),
                 "values": ("--images", "x.npy", "--targets", "y.npy"),
                 "unlabelled": ("--images", "x.npy"),
-                "pictures": ("--images", "pictures")}
+                "photos": ("--images", "photos")}
         self.check_same_bytes(sets, {1: (3,), 3: (1, 2, 3, 4), 8: (3,)})
         self.assertEqual(self.files("idx8/alone"), self.files("files8/alone"))  # seconds later
 
@@ -196,7 +196,7 @@ class ParallelTest(FolderTest):
                 "columns": ("--images", "long.csv:id,value", "--labels", "long.csv:class"),
                 "packed-table": ("--images", "packed.csv.gz:value", "--targets", "packed.csv.gz:1-2", "--sha256",
                                  sha256(self.folder / "packed.csv.gz")),
-                "folders": ("--images", "pictures", "pictures"),
+                "folders": ("--images", "photos", "photos"),
                 "batches": ("--images", "batch.bin", "batch.bin.gz", "--from", "cifar10"),
                 "summed": ("--images", "x.npy", "--sha256", sha256(self.folder / "x.npy"))}
         self.check_same_bytes(sets, {3: (2, 4)})
@@ -225,20 +225,20 @@ class ParallelTest(FolderTest):
         self.assertEqual(done.out, "")
         return done.errors()[0]
 
-    def test_a_picture_that_one_rank_reads(self):
+    def test_an_image_that_one_rank_reads(self):
         for name, change in (("07", lambda file: file.write_bytes(file.read_bytes()[:60])),
                              ("11", lambda file: Image.new("L", (5, 5)).save(file))):
-            bad = self.folder / f"pictures/cat/{name}.png"
+            bad = self.folder / f"photos/cat/{name}.png"
             good = bad.read_bytes()
             change(bad)
             for ranks in (1, 3, 4):
-                error = self.refused("--images", "pictures", "--shards", 4, ranks=ranks)
+                error = self.refused("--images", "photos", "--shards", 4, ranks=ranks)
                 self.assertIn(f"cat/{name}.png", error)
                 self.assertFalse((self.folder / "new").exists())
             bad.write_bytes(good)
 
     def test_pairs_that_no_rank_reads_together(self):
-        """With a shard for each picture: names are compared with those of all."""
+        """With a shard for each image: names are compared with those of all."""
         for folder, names in (("numbers", ("1", "2", "10")), ("masks", ("1_m", "2_m", "10_m")), ("agree", ("m1", "m2", "m10"))):
             (self.folder / folder).mkdir()
             for name in names:

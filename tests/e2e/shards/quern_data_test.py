@@ -142,8 +142,8 @@ class QuernDataTest(shard_files.ShardTest):
         self.assertEqual(self.shown()["class_names"], ["cat", "dog"])
 
     def test_warns_as_quern_shard_does(self):
-        pictures = np.arange(5 * 8 * 9 * 3).reshape(5, 8, 9, 3)
-        pixels = pictures % 256
+        images = np.arange(5 * 8 * 9 * 3).reshape(5, 8, 9, 3)
+        pixels = images % 256
         first = (pixels.transpose(0, 3, 1, 2) + 0.5).astype(np.float32)
         for inputs, words in ((pixels.astype(np.uint8), "samples [8, 9, 3] look like [height, width, channels]"),
                               (pixels + 0.5, "samples [8, 9, 3] look like"), (first, None), (first[:, :, :, 0], None),

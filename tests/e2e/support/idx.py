@@ -12,10 +12,10 @@ def to_bytes(array):
 
 
 def blobs(count, seed=7, size=12, classes=10):
-    """Noisy pictures of `classes` prototypes: (images [count, size, size], labels [count])."""
+    """Noisy images of `classes` prototypes: (images [count, size, size], labels [count])."""
     prototypes = np.random.default_rng(1).integers(0, 200, (classes, size, size))
     random = np.random.default_rng(seed)
     labels = random.integers(0, classes, count)
     noise = random.integers(0, 120, (count, size, size))
-    pictures = np.clip(prototypes[labels] + noise - 60, 0, 255)
-    return pictures.astype(np.uint8), labels.astype(np.uint8)
+    images = np.clip(prototypes[labels] + noise - 60, 0, 255)
+    return images.astype(np.uint8), labels.astype(np.uint8)

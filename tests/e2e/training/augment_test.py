@@ -59,16 +59,16 @@ class AugmentTest(training.TrainingTest):
 
     def test_targets_that_stay_where_they_are(self):
         text = training.RECIPE.replace("cross_entropy", "mse").replace('"test"', '"test"\ntarget = "values"')
-        self.write_recipe("pictures", text, '[{type = "conv2d", channels = 1, kernel = 3, padding = 1}]')
+        self.write_recipe("images", text, '[{type = "conv2d", channels = 1, kernel = 3, padding = 1}]')
         self.write_recipe("numbers", text, '[{type = "flatten"}, {type = "linear", features = 3}]')
         for augment in ("{crop = 1}", "{flip = true}"):
             check = ["train", "--check-recipe", "--set", f"data.augment={augment}"]
-            done = self.quern(*check, "pictures.toml")
+            done = self.quern(*check, "images.toml")
             self.assertEqual(done.code, 2, done)
             self.assertIn('data.augment contradicts data.target = "values" where the network puts out [1, 12, 12]', done.err)
             done = self.quern(*check, "numbers.toml")
             self.assertEqual((done.code, "leaves their targets as they are" in done.err), (0, True), done)
-        done = self.quern("train", "--check-recipe", "pictures.toml")
+        done = self.quern("train", "--check-recipe", "images.toml")
         self.assertEqual((done.code, done.err), (0, ""), done)
 
     def test_ranks_a_stop_in_mid_epoch_and_evaluation(self):

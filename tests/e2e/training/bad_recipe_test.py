@@ -138,7 +138,7 @@ class BadRecipeTest(RefusalTest):
                 self.write_recipe("bad", training.RECIPE, layers)
                 self.refused(["train", "bad.toml"], *parts)
 
-    def test_kernel_larger_than_the_picture(self):
+    def test_kernel_larger_than_the_image(self):
         text = training.CONV_LAYERS.replace("kernel = 3", "kernel = 13")
         self.write_recipe("bad", training.RECIPE, text)
         self.refused(["train", "bad.toml"], "conv1", "[1, 12, 12]", "13")
@@ -147,7 +147,7 @@ class BadRecipeTest(RefusalTest):
         self.write_recipe("bad", training.RECIPE, training.MLP_LAYERS.replace("= 10", "= 9"))
         self.refused(["train", "bad.toml"], "[9]", "10 classes")
 
-    def test_network_for_other_pictures(self):
+    def test_network_for_other_images(self):
         self.refused_recipe("[1, 12, 12]", "[3, 8, 12]", "[3, 8, 12]", "[1, 12, 12]", needs_data=True)
 
     def test_auto_encoder_of_another_size(self):

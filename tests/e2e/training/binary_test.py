@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""loss.type = "binary_cross_entropy": several yes and no for each sample, and pictures from pictures."""
+"""loss.type = "binary_cross_entropy": several yes and no for each sample, and images from images."""
 import csv
 import io
 import json
@@ -11,7 +11,7 @@ from protobuf import Model
 from training import RECIPE, metrics
 
 LAYERS = '[{type = "linear", features = 17}, {type = "tanh"}, {type = "linear", features = 3}]'
-PICTURES = """[
+IMAGES = """[
   {type = "flatten"}, {type = "linear", features = 12}, {type = "relu"}, {type = "linear", features = 144},
 ]"""
 
@@ -102,17 +102,17 @@ class BinaryTest(training.TrainingTest):
         best = max(line["accuracy"] for line in metrics(self.folder / "run", "eval"))
         self.assertIn(f"test accuracy {100 * best:.2f} %", done.out)
 
-    def test_pictures_from_pictures(self):
+    def test_images_from_images(self):
         text = RECIPE.replace("cross_entropy", "binary_cross_entropy").replace('"test"', '"test"\ntarget = "input"')
-        self.write_recipe("pictures", text, PICTURES)
-        self.train("pictures", "one")
-        self.train("pictures", "three", ranks=3)
+        self.write_recipe("images", text, IMAGES)
+        self.train("images", "one")
+        self.train("images", "three", ranks=3)
         self.assert_same_run("three", "one")
         last = metrics(self.folder / "one", "eval")[-1]
         images = np.frombuffer((training.data_folder() / "test-images").read_bytes()[16:], np.uint8)
         targets = images.reshape(-1, 144) / 255
         self.check_figures("one", self.predicted("one", training.data_folder() / "test-images"), targets, last)
-        done = self.train("pictures", "bad", "data.normalize=dataset", expected=2)
+        done = self.train("images", "bad", "data.normalize=dataset", expected=2)
         self.assertIn('data.normalize: contradicts loss.type = "binary_cross_entropy"', done.err)
 
     def test_metrics_of_masks_are_of_channels(self):

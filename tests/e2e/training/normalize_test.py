@@ -178,7 +178,7 @@ class NormalizeTest(training.TrainingTest):
         stored = targets["train"].astype(float)
         self.check_units("stages", targets["test"], stored.mean(0), stored.std(0))
 
-    def test_targets_of_pictures_by_one_number(self):
+    def test_targets_of_images_by_one_number(self):
         """An output of channels, height and width, behind a ReLU."""
         values = np.random.default_rng(1).random((200, 2, 4, 4)).astype(np.float32)
         for split in ("train", "test"):

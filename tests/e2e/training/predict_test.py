@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What quern predict and quern evaluate refuse, and what predict prints of pictures."""
+"""What quern predict and quern evaluate refuse, and what predict prints of images."""
 import csv
 import json
 import resource
@@ -157,7 +157,7 @@ class PredictTest(refusal.RefusalTest):
         self.assertEqual(self.quern("checkpoint", "verify", "named").code, 0)
         self.train("mlp", "named", "train.epochs=2")
 
-    def test_pictures_without_labels(self):
+    def test_images_without_labels(self):
         self.own_data()
         names = ["a,b", 'c"', *"defghijk"]
         name_classes(self.folder / "train", names)
@@ -188,7 +188,7 @@ class PredictTest(refusal.RefusalTest):
         done = self.quern("predict", "run", "--data", "test")
         self.assertEqual(done.out.splitlines()[0], "index,class,label,probability,loss,class_name", done)
 
-    def test_grey_pictures_of_a_network_of_colours(self):
+    def test_grey_images_of_a_network_of_colours(self):
         """They have three equal channels, alone as among others."""
         chance = np.random.default_rng(2)
         grey = chance.integers(0, 256, (3, 8, 6), np.uint8)

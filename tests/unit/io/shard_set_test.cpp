@@ -99,7 +99,7 @@ TEST_F(ShardSetTest, AFileIsThatOfTheSetOrRefused) {
   expect_error([&] { set.check_file(0); }, ExitCode::bad_input,
                {shard(0, 3).string(), "expected 3 samples from 0 on"});
   images_[0] ^= 1;
-  labels_[0] ^= 1;  // the same pictures, told by the other digest
+  labels_[0] ^= 1;  // the same images, told by the other digest
   write(3, "train", Overwrite::yes);
   expect_error([&] { set.check_file(0); }, ExitCode::bad_input,
                {"and of their answers ", ", expected 3 samples"});

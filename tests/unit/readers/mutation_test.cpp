@@ -133,7 +133,7 @@ TEST(Mutation, Images) {
   write_png(folder / "good.png", 3, 8, 8, pixels);
   for (const Bytes& good : {test::read_file(folder / "good.png"), kJpeg}) {
     std::mt19937 random(4);
-    const auto path = folder / "all" / "class" / "picture.png";
+    const auto path = folder / "all" / "class" / "image.png";
     const auto is_refused = [&](const Bytes& file) {
       test::write_file(path, file);
       try {

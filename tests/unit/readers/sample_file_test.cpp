@@ -90,7 +90,7 @@ TEST_F(SampleFileTest, DamagedArchives) {
 TEST_F(SampleFileTest, FailuresOfTheSystem) {
   if (test::kSanitizerOpensFiles) GTEST_SKIP() << "the sanitizer opens pipes";
   const std::string archive = write("a.npz", test::zip({{"x.npy", one_}}, false));
-  const std::filesystem::path images = folder_ / "pictures";
+  const std::filesystem::path images = folder_ / "images";
   std::filesystem::create_directories(images / "cat");
   test::expect_error(test::without_files([&] { list_zip(archive); }), ExitCode::failure,
                      {"cannot read '" + archive + "': Too many open files"});

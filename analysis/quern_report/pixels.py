@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of weights and of samples."""
+"""Images of weights and of samples."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def tiles_of(shape, values, input_shape):
 
 
 def enlarged(rows, least):
-    """With each pixel several times, so that programs that smooth small pictures leave its edges."""
+    """With each pixel several times, so that programs that smooth small images leave its edges."""
     factor = max(1, -(-least // max(len(rows), len(rows[0]))))
     return [[pixel for pixel in row for _ in range(factor)] for row in rows for _ in range(factor)]
 
@@ -85,7 +85,7 @@ def read_shards(folder, split, read):
         raise ProgramError(f"cannot read the samples in {folder}: {error}") from error
 
 
-def sample_pictures(folder, split, indices):
+def sample_images(folder, split, indices):
     """{index: PNG} of samples of a set of shards."""
     found = {}
 
@@ -93,7 +93,7 @@ def sample_pictures(folder, split, indices):
         samples = file["images" if "images" in file else "values"]
         for index in indices:
             if first <= index < first + len(samples):
-                found[index] = picture_of(samples[index - first])
+                found[index] = image_of(samples[index - first])
     read_shards(folder, split, read)
     return found
 
@@ -109,13 +109,13 @@ def targets_of(folder, split):
     return found
 
 
-def picture_of(image):
+def image_of(sample):
     """Of uint8 [channels, height, width]; of other types, stretched to their own range."""
-    if str(image.dtype) != "uint8":
-        low, high = float(image.min()), float(image.max())
-        image = ((image.astype("float32") - low) * (255 / ((high - low) or 1))).astype("uint8")
-    if image.ndim != 3:
+    if str(sample.dtype) != "uint8":
+        low, high = float(sample.min()), float(sample.max())
+        sample = ((sample.astype("float32") - low) * (255 / ((high - low) or 1))).astype("uint8")
+    if sample.ndim != 3:
         raise ProgramError("the samples are no images")
-    if image.shape[0] == 3:
-        return panels.png(enlarged(image.transpose(1, 2, 0).tolist(), 96))
-    return panels.png(enlarged(image[0].tolist(), 96))
+    if sample.shape[0] == 3:
+        return panels.png(enlarged(sample.transpose(1, 2, 0).tolist(), 96))
+    return panels.png(enlarged(sample[0].tolist(), 96))
