@@ -159,13 +159,38 @@ class ColumnChoice {
     const auto last =
         dash == std::string::npos ? first : number_of<std::size_t>(word.substr(dash + 1));
     if (!first || !last || *first < 1 || *last < *first || *last > count_) {
+      fail_range(word);
       stream_.fail(fmt::format(
-          "no column '{}', expected numbers from 1 to {}{}", word, count_,
+          "no column '{}', expected numbers from 1 to {}{}", printable(word), count_,
           names_.empty()
               ? ""
               : " or names (" + printable(fmt::format("{}", fmt::join(names_, ", "))) + ")"));
     }
     for (std::size_t i = *first; i <= *last; ++i) chosen.push_back(i - 1);
+  }
+
+  /// Where the word is a range whose ends there are: of names, or one that runs backwards.
+  void fail_range(const std::string& word) const {
+    for (std::size_t dash = word.find('-'); dash != std::string::npos;
+         dash = word.find('-', dash + 1)) {  // names may have dashes
+      const std::size_t first = number_of_column(word.substr(0, dash));
+      const std::size_t last = number_of_column(word.substr(dash + 1));
+      if (first == 0 || last == 0) continue;
+      stream_.fail(fmt::format(
+          "no column '{}': a range is of numbers and runs upwards, expected {}", printable(word),
+          fmt::format("{}-{}", std::min(first, last), std::max(first, last))));
+    }
+  }
+
+  /// From 1, of a name or a number; 0 where there is no such column, or several.
+  std::size_t number_of_column(const std::string& word) const {
+    const auto name = std::ranges::find(names_, word);
+    if (name != names_.end())
+      return std::ranges::count(names_, word) == 1
+                 ? static_cast<std::size_t>(name - names_.begin()) + 1
+                 : 0;
+    const std::size_t number = number_of<std::size_t>(word).value_or(0);
+    return number <= count_ ? number : 0;
   }
 
   const ByteStream& stream_;
@@ -232,8 +257,22 @@ class TableReader {
     has_names_ = first.has_names;
     names_ = first.names();
     chosen_ = ColumnChoice(stream_, names_, count_).parse(columns);
+    check_names();
     if constexpr (std::is_floating_point_v<T>) sums.resize(chosen_.size());
     return std::move(first.fields);
+  }
+
+  /// What is stored of a name ends at its first zero byte.
+  void check_names() const {
+    if (!has_names_) return;
+    for (const std::size_t column : chosen_) {
+      const std::size_t at = names_[column].find('\0');
+      if (at == std::string::npos) continue;
+      stream_.fail(
+          fmt::format("'{}' in line 1, column {}: byte {} of the name is 0, expected text in UTF-8 "
+                      "(a file in UTF-16 has such bytes throughout)",
+                      printable_start(names_[column], kShownBytes), column + 1, at + 1));
+    }
   }
 
   void take_line(std::string_view line, LineFields& fields) {

@@ -139,6 +139,37 @@ TEST(CsvReader, FieldsInMessagesTouchNoTerminal) {
   expect_bad("1\n" + umlauts + "\n", {"'" + umlauts.substr(0, 40) + "...' in line 2"});
 }
 
+TEST(CsvReader, NamesWithAZeroByteAreRefused) {
+  const std::string text = std::string("lon,\"la\0t\",income\n1,2,3\n", 24);
+  expect_bad(text, {"'t.csv': 'la\\x00t' in line 1, column 2: byte 3 of the name is 0",
+                    "expected text in UTF-8"});
+  EXPECT_THAT(values_of(text, "1,3"), ElementsAre(1, 3)) << "where the column is not read";
+  expect_bad(std::string("a\0,\0b\0\n\1\0", 9), {"line 1, column 1: byte 2 of the name is 0"});
+}
+
+TEST(CsvReader, RangesAreOfNumbersAndRunUpwards) {
+  const std::string text = "lon,lat,mean-income\n1,2,3\n";
+  EXPECT_THAT(values_of(text, "2-3"), ElementsAre(2, 3));
+  EXPECT_THAT(values_of(text, "mean-income,lon"), ElementsAre(3, 1));
+  for (const auto& [columns, expected] : {std::pair{"lon-lat", "1-2"},
+                                          {"lon-mean-income", "1-3"},
+                                          {"mean-income-lat", "2-3"},
+                                          {"3-1", "1-3"},
+                                          {"lon-3", "1-3"}}) {
+    expect_bad(
+        text,
+        {std::string("no column '") + columns + "': a range is of numbers and runs upwards, ",
+         std::string("expected ") + expected},
+        columns);
+  }
+  for (const char* columns : {"lon-depth", "1-4", "0-2", "lat-", "-3"})
+    expect_bad(text,
+               {std::string("no column '") + columns + "', expected numbers from 1 to 3 or names"},
+               columns);
+  expect_bad("1,2,3\n", {"no column '3-1': a range is of numbers and runs upwards, expected 1-3"},
+             "3-1");
+}
+
 TEST(CsvReader, SomeLinesOfATable) {
   for (const std::string& mark : {std::string(), kMark}) {
     EXPECT_THAT(part_of(mark + "1,2\n3,4\n5,6\n", {0, 2}), ElementsAre(1, 2, 3, 4));
