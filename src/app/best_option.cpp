@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "checkpoint/best_checkpoint.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
+#include "checkpoint/reader.hpp"
 #include "checkpoint/weights_file.hpp"
 #include "comm/agree.hpp"
 
@@ -23,14 +24,22 @@ std::string best_file_of(const std::string& path) {
                   kBestCheckpointName, folder->string()));
 }
 
+// The newest checkpoint may know of another best one: of other test data, or written by a run that
+// ended before it named its own.
 void tell_of_best(const std::string& path, const LoadedCheckpoint& newest) {
-  const CheckpointState& state = newest.state();
   const auto folder = checkpoint_folder_of(path);
-  if (!folder || !best_checkpoint_of(*folder) || state.best.epoch == 0 ||
-      state.best.step == state.progress.step)
-    return;
-  log::info(fmt::format("taking the newest checkpoint, '{}'; {} is of epoch {} (--best takes it)",
-                        newest.path().string(), kBestCheckpointName, state.best.epoch));
+  const auto best = folder ? best_checkpoint_of(*folder) : std::nullopt;
+  if (!best) return;
+  std::string told;
+  try {
+    const TrainingProgress progress = read_progress(*best);
+    if (progress.step == newest.state().progress.step) return;
+    told = fmt::format("is of epoch {} (--best takes it)", progress.epoch);
+  } catch (const Error&) {
+    told = "cannot be read (quern checkpoint verify says why)";
+  }
+  log::info(fmt::format("taking the newest checkpoint, '{}'; {} {}", newest.path().string(),
+                        kBestCheckpointName, told));
 }
 
 }  // namespace

@@ -174,7 +174,9 @@ void check_name(const fs::path& path, std::int64_t step) {
 /// What to do with a file without a seal. HDF5 may crash on a damaged one.
 enum class Unsealed { leave_closed, look_inside };
 
-Examination examine(const fs::path& path, Unsealed unsealed) {
+enum class Tensors { read, leave_out };
+
+Examination examine(const fs::path& path, Unsealed unsealed, Tensors tensors = Tensors::read) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) {
     throw_system_failure(error.value(), fmt::format("'{}': cannot be read", path.string()));
@@ -196,12 +198,19 @@ Examination examine(const fs::path& path, Unsealed unsealed) {
       check_name(path, result.state.progress.step);
       read_optional_attributes(file, result.state);
     });
+    if (tensors == Tensors::leave_out) return;
     auto bytes_left = static_cast<std::int64_t>(fs::file_size(path));
     for (const ManifestEntry& entry : manifest.datasets) {
       collect_damage(path, result, [&] { read_dataset(file, entry, bytes_left, result); });
     }
   });
   return result;
+}
+
+void expect_no_damage(const Examination& result) {
+  if (result.damage.empty()) return;
+  const std::size_t others = result.damage.size() - 1;
+  throw UnusableError(result.damage[0] + (others > 0 ? fmt::format(" (and {} more)", others) : ""));
 }
 
 // ", or ...", where that of the best evaluation is whole.
@@ -224,12 +233,14 @@ bool is_newer(const std::vector<CheckpointFile>& checkpoints, std::int64_t step)
 
 LoadedCheckpoint read_checkpoint(const fs::path& path) {
   Examination result = examine(path, Unsealed::leave_closed);
-  if (!result.damage.empty()) {
-    const std::size_t others = result.damage.size() - 1;
-    throw UnusableError(result.damage[0] +
-                        (others > 0 ? fmt::format(" (and {} more)", others) : ""));
-  }
+  expect_no_damage(result);
   return {path, std::move(result.state), std::move(result.storage)};
+}
+
+TrainingProgress read_progress(const fs::path& path) {
+  const Examination result = examine(path, Unsealed::leave_closed, Tensors::leave_out);
+  expect_no_damage(result);
+  return result.state.progress;
 }
 
 std::vector<std::string> find_damage(const fs::path& path) {

@@ -19,6 +19,10 @@ namespace quern {
 /// expected and what was found when it is not a whole, undamaged checkpoint.
 LoadedCheckpoint read_checkpoint(const std::filesystem::path& path);
 
+/// Where the training of a checkpoint stood. Reads and verifies as read_checkpoint(), all but the
+/// tensors.
+TrainingProgress read_progress(const std::filesystem::path& path);
+
 /// What is wrong with a checkpoint, one sentence for each damaged part; empty when it is good.
 /// For people: it also looks into files without a seal, which HDF5 could crash on; a run never
 /// does. Throws InputError when there is no such file.

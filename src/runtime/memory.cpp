@@ -143,7 +143,9 @@ void check_address_space(std::int64_t needed_bytes, const std::string& what, con
   const auto available = left_in_address_space(root);
   if (!available || needed_bytes <= *available) return;
   throw InputError(what + " needs " + figure(needed_bytes) + " of memory, only " +
-                   figure(*available) + " are left of what 'ulimit -v' lets a process have");
+                   figure(*available) +
+                   " are left of what 'ulimit -v' lets a process have (expected more: 'ulimit -v "
+                   "unlimited', or ask the centre where the shell refuses that)");
 }
 
 void check_node_memory(Communicator& world, std::int64_t needed_bytes, const std::string& what,

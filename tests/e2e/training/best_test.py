@@ -79,6 +79,21 @@ class BestTest(training.TrainingTest):
         self.assertEqual(set(refused.codes), {2}, refused)
         self.assertIn("there is no best.h5 in 'plain/checkpoints' (a run keeps one with checkpoint.keep_best)", refused.err)
 
+    def test_the_epoch_is_that_of_the_file(self):
+        """Which may be another than the newest checkpoint knows: of an earlier start, or a copy."""
+        self.train("mlp", "run", *SHAKY)
+        self.train("mlp", "one", "train.epochs=1")
+        first = checkpoint_file(self.folder / "one", STEPS)
+        shutil.copy(first, self.best_file("run"))
+        for command in ("evaluate", "run", "--data", "test"), ("checkpoint", "hash", "run"):
+            self.assertIn("; best.h5 is of epoch 1 (--best takes it)\n", self.quern(*command).err)
+        Path(self.best_file("run")).write_bytes(first.read_bytes()[:-100])
+        done = self.quern("checkpoint", "hash", "run")
+        self.assertIn("; best.h5 cannot be read (quern checkpoint verify says why)\n", done.err)
+        self.assertEqual((done.code, done.out), (0, self.quern("checkpoint", "hash", "run").out))
+        shutil.copy(checkpoint_file(self.folder / "run", max(checkpoint_steps(self.folder / "run"))), self.best_file("run"))
+        self.assertEqual(self.quern("checkpoint", "hash", "run").err, "")
+
     def test_ranks_threads_and_stops_change_nothing(self):
         self.train("mlp", "run", *SHAKY)
         for ranks in (2, 3):

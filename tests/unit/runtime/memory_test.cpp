@@ -95,7 +95,8 @@ TEST_F(MemoryTest, TheAddressSpaceMayHaveALimit) {
   check(2000000);
   test::expect_error(
       [&] { check(2000001); }, ExitCode::bad_input,
-      {"training needs 1.9 MiB (2000001 bytes)", "only 1.9 MiB (2000000 bytes)", "ulimit -v"});
+      {"training needs 1.9 MiB (2000001 bytes)", "only 1.9 MiB (2000000 bytes)",
+       "(expected more: 'ulimit -v unlimited', or ask the centre where the shell refuses that)"});
   write_limit("1000");
   test::expect_error([&] { check(1); }, ExitCode::bad_input, {"only 0 B are left"});
 }
