@@ -3,7 +3,49 @@
 
 #include <fmt/format.h>
 
+#include "base/count_text.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+
 namespace quern {
+
+namespace {
+
+bool is_line_of_utf8(const std::string& name) {
+  const bool is_line = name.find_first_of(std::string("\n\0", 2)) == std::string::npos;
+  return !name.empty() && is_line && is_utf8(name);
+}
+
+void check_feature_names(const ShardContent& content) {
+  if (!content.feature_names.empty() &&
+      std::ssize(content.feature_names) != content.shape.units()) {
+    throw InputError(fmt::format("{} for samples of {} numbers, expected one name for each",
+                                 count_text(std::ssize(content.feature_names), "name"),
+                                 content.shape.units()));
+  }
+  for (const std::string& name : content.feature_names) {
+    if (is_line_of_utf8(name)) continue;
+    throw InputError(
+        fmt::format("'{}' is no name for a feature, expected one line of UTF-8", printable(name)));
+  }
+}
+
+void check_class_names(const ShardContent& content) {
+  if (!content.class_names.empty() &&
+      content.class_names.size() != static_cast<std::size_t>(content.classes)) {
+    throw InputError(fmt::format("{} classes, but the classes have {} names, expected one for each",
+                                 content.classes, content.class_names.size()));
+  }
+  for (const std::string& name : content.class_names) {
+    if (is_line_of_utf8(name)) continue;
+    throw InputError(
+        fmt::format("'{}' is no name for a class, expected one line of UTF-8 (of images, their "
+                    "folder gives it)",
+                    printable(name)));
+  }
+}
+
+}  // namespace
 
 std::int64_t bytes_of(StoredType type) {
   switch (type) {
@@ -88,6 +130,11 @@ std::int64_t format_version_of(const ShardContent& content) {
   const bool is_simple =
       content.has_pixels() && content.has_labels() && content.answer_type == StoredType::uint8;
   return is_simple ? 1 : 2;
+}
+
+void check_names(const ShardContent& content) {
+  check_class_names(content);
+  check_feature_names(content);
 }
 
 }  // namespace quern

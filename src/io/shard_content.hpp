@@ -60,6 +60,10 @@ struct ShardContent {
 /// "float32 values [3, 8, 8] with float32 targets [2]"
 std::string to_string(const ShardContent& content);
 
+/// InputError where there are names, but not one for each class or each number of a sample, or one
+/// that is no line of UTF-8.
+void check_names(const ShardContent& content);
+
 /// Version 1 of the format has images of uint8 with labels of uint8, version 2 all of the above.
 /// Shards are written in the version that suffices.
 std::int64_t format_version_of(const ShardContent& content);

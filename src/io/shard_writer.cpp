@@ -72,39 +72,6 @@ void check_classes(const ShardContent& content) {
   }
 }
 
-bool is_line_of_utf8(const std::string& name) {
-  const bool is_line = name.find_first_of(std::string("\n\0", 2)) == std::string::npos;
-  return !name.empty() && is_line && is_utf8(name);
-}
-
-void check_feature_names(const ShardContent& content) {
-  if (!content.feature_names.empty() &&
-      std::ssize(content.feature_names) != content.shape.units()) {
-    throw InputError(fmt::format("{} names for samples of {} numbers, expected one for each",
-                                 content.feature_names.size(), content.shape.units()));
-  }
-  for (const std::string& name : content.feature_names) {
-    if (is_line_of_utf8(name)) continue;
-    throw InputError(
-        fmt::format("'{}' is no name for a feature, expected one line of UTF-8", printable(name)));
-  }
-}
-
-void check_class_names(const ShardContent& content) {
-  if (!content.class_names.empty() &&
-      content.class_names.size() != static_cast<std::size_t>(content.classes)) {
-    throw InputError(fmt::format("{} classes, but the classes have {} names, expected one for each",
-                                 content.classes, content.class_names.size()));
-  }
-  for (const std::string& name : content.class_names) {
-    if (is_line_of_utf8(name)) continue;
-    throw InputError(
-        fmt::format("'{}' is no name for a class, expected one line of UTF-8 (of images, their "
-                    "folder gives it)",
-                    printable(name)));
-  }
-}
-
 // -> the shards that the new ones replace.
 std::vector<ShardFile> check_folder(const std::filesystem::path& folder, const ShardSetName& set,
                                     Overwrite overwrite) {
@@ -136,8 +103,7 @@ ShardSetWriter::ShardSetWriter(std::filesystem::path folder, ShardSetName set, S
   if (total_ < set_.num_shards) {
     throw InputError(fmt::format("{} samples cannot fill {} shards", total_, set_.num_shards));
   }
-  check_class_names(content_);
-  check_feature_names(content_);
+  check_names(content_);
 }
 
 void ShardSetWriter::check(const ConstSampleArrays& samples, std::int64_t first,

@@ -120,6 +120,11 @@ void check_content(const std::string& name, std::int64_t count, const ShardConte
     throw InputError(name + ": labels of " + std::to_string(content.classes) +
                      " classes, expected at least one (ShardContent::classes)");
   }
+  try {
+    check_names(content);
+  } catch (const InputError& error) {
+    throw InputError(name + ": " + error.what());
+  }
 }
 
 // By the ranks of a node together.

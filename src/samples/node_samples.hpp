@@ -20,7 +20,8 @@ using FillSamples = std::function<void(const SampleArrays& arrays)>;
 
 /// Collective. `count` samples in one copy for all ranks of a node, filled by `fill`. `content`
 /// says which of the arrays there are. `name`: whose they are, for messages. AgreedError on all
-/// ranks: exit 2 when a node or a device lacks the memory, or for a sample whose values are not
+/// ranks: exit 2 when a node or a device lacks the memory, where `content` has names of classes or
+/// features of another number or that are no line of UTF-8, or for a sample whose values are not
 /// finite or whose label is not from 0 to below content.classes; or what `fill` throws.
 Samples make_node_samples(Communicator& comm, const std::string& name, std::int64_t count,
                           const ShardContent& content, const FillSamples& fill);

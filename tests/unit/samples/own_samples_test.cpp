@@ -118,6 +118,22 @@ TEST(NodeSamples, AreChecked) {
   refuse(kValues, {-5, 0, 1}, 3, "label -5 of sample 0 is out of range");
   refuse(kValues, {0, 0, 0}, 0, "labels of 0 classes, expected at least one");
   SerialCommunicator comm;
+  const auto refuse_names = [&](const std::vector<std::string>& features,
+                                const std::vector<std::string>& classes, const std::string& words) {
+    const ShardContent content{.input = StoredType::float32,
+                               .shape = {2},
+                               .answer_type = StoredType::int32,
+                               .classes = 3,
+                               .class_names = classes,
+                               .feature_names = features};
+    expect_error([&] { make_node_samples(comm, "mine", 3, content, [](const SampleArrays&) {}); },
+                 ExitCode::bad_input, {"mine: " + words});
+  };
+  refuse_names({"u", "v", "w"}, {}, "3 names for samples of 2 numbers, expected one name for each");
+  refuse_names({"u"}, {}, "1 name for samples of 2 numbers");
+  refuse_names({"u", "v\nw"}, {}, "'v\\x0aw' is no name for a feature, expected one line of UTF-8");
+  refuse_names({}, {"cat", "dog"},
+               "3 classes, but the classes have 2 names, expected one for each");
   for (const Shape& shape : {Shape{0}, Shape{-2, -2, 1}, Shape{1 << 20}}) {
     const ShardContent content{
         .input = StoredType::float32, .shape = shape, .answer = Answer::none};
