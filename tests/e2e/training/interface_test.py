@@ -40,6 +40,9 @@ class InterfaceTest(training.TrainingTest):
         alone = self.quern("checkpoint", "hash", "run").out
         self.assertEqual(len(alone), 65)
         self.assertEqual(self.quern("checkpoint", "hash", "run", ranks=2).out, 2 * alone)
+        for command in (["info", "mlp.toml"], ["watch", "run", "--once"], ["data", "show", "test"], ["metrics", "run"]):
+            lines = self.quern(*command, ranks=2).out.splitlines()
+            self.assertEqual(sorted(lines), sorted(2 * self.quern(*command).out.splitlines()), command)
         for launcher in ({"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "2"}, {"PMIX_RANK": "1"}):
             self.assertEqual(self.quern("checkpoint", "hash", "run", env=launcher).out, alone)
             self.assertIn("there is no command 'hsh'", self.quern("checkpoint", "hsh", "run", env=launcher).err)
