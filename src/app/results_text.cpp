@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "train/json_line.hpp"
 
 namespace quern {
 
@@ -124,7 +125,7 @@ std::string evaluation_json(const EvaluationInfo& info) {
   json["data"] = info.data;
   json["step"] = info.step;
   json["samples"] = info.samples;
-  json["loss"] = info.loss;
+  json["loss"] = json_number(info.loss);
   if (info.answers > 0) {
     json["correct"] = info.correct;
     if (info.answers != info.samples) json["answers"] = info.answers;
@@ -151,8 +152,8 @@ std::string evaluation_json(const EvaluationInfo& info) {
       json["class_iou"].push_back(json_of(scores_of(info, i).iou));
   }
   if (!info.confusion.empty()) json["confusion"] = info.confusion;
-  if (info.rmse) json["rmse"] = *info.rmse;
-  if (info.r2) json["r2"] = *info.r2;
+  if (info.rmse) json["rmse"] = json_number(*info.rmse);
+  if (info.r2) json["r2"] = json_number(*info.r2);
   json["ranks"] = info.ranks;
   // Paths may be in any encoding.
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

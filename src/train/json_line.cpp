@@ -7,6 +7,11 @@
 
 namespace quern {
 
+nlohmann::ordered_json json_number(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "nan" : (value > 0 ? "inf" : "-inf");
+}
+
 std::optional<std::int64_t> integer_of(const nlohmann::json& line, const char* key) {
   const auto found = line.find(key);
   if (found == line.end() || !found->is_number_integer()) return std::nullopt;

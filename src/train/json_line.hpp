@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an object of metrics.jsonl or events.jsonl has under a name, where it is of the right kind.
+// Numbers of JSON, and what an object of metrics.jsonl or events.jsonl has under a name, where it
+// is of the right kind.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,11 @@
 
 namespace quern {
 
+/// Numbers that JSON does not have become words: "nan", "inf", "-inf".
+nlohmann::ordered_json json_number(double value);
+
 std::optional<std::int64_t> integer_of(const nlohmann::json& line, const char* key);
-/// Numbers that JSON does not have are words: "nan", "inf", "-inf".
+/// Of json_number().
 std::optional<double> real_of(const nlohmann::json& line, const char* key);
 /// "" where there is none.
 std::string word_of(const nlohmann::json& line, const char* key);

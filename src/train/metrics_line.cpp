@@ -11,12 +11,6 @@ namespace quern {
 
 namespace {
 
-// JSON has no NaN and no infinity.
-nlohmann::ordered_json number(double value) {
-  if (std::isfinite(value)) return value;
-  return std::isnan(value) ? "nan" : (value > 0 ? "inf" : "-inf");
-}
-
 // More digits would make long lines longer, and say nothing.
 double microseconds(double seconds) {
   return std::round(seconds * 1e6) / 1e6;
@@ -73,15 +67,15 @@ std::string json_text(const MetricsLine& line) {
   json["kind"] = line.kind;
   json["epoch"] = line.epoch;
   json["step"] = line.step;
-  if (line.loss) json["loss"] = number(*line.loss);
-  if (line.accuracy) json["accuracy"] = number(*line.accuracy);
-  if (line.rmse) json["rmse"] = number(*line.rmse);
-  if (line.r2) json["r2"] = number(*line.r2);
-  if (line.learning_rate) json["lr"] = number(*line.learning_rate);
-  if (line.samples_per_s) json["samples_per_s"] = number(*line.samples_per_s);
+  if (line.loss) json["loss"] = json_number(*line.loss);
+  if (line.accuracy) json["accuracy"] = json_number(*line.accuracy);
+  if (line.rmse) json["rmse"] = json_number(*line.rmse);
+  if (line.r2) json["r2"] = json_number(*line.r2);
+  if (line.learning_rate) json["lr"] = json_number(*line.learning_rate);
+  if (line.samples_per_s) json["samples_per_s"] = json_number(*line.samples_per_s);
   if (line.samples) json["samples"] = *line.samples;
   if (line.ranks) json["ranks"] = *line.ranks;
-  if (line.time_s) json["time_s"] = number(*line.time_s);
+  if (line.time_s) json["time_s"] = json_number(*line.time_s);
   const RankTimes& times = line.rank_times;
   if (!times.empty() && times.front().second.size() > kMostListedRanks) {
     add_rank_summaries(summarize_rank_times(times), json);

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace quern {
 namespace {
 
@@ -30,6 +32,18 @@ TEST(EvaluationReport, ClassesHaveTheirNames) {
   EXPECT_THAT(report, HasSubstr("  F1  50.00 %  (1 of 2)  d"));
   EXPECT_THAT(report, Not(HasSubstr("\x1b"))) << "a terminal would act upon it";
   EXPECT_THAT(evaluation_json(info), HasSubstr("\"class_names\":[\"cat\","));
+}
+
+// As in metrics.jsonl: JSON has no such numbers.
+TEST(EvaluationReport, NumbersThatAreNotFiniteAreWords) {
+  EvaluationInfo info = of_two_classes();
+  EXPECT_THAT(evaluation_json(info), HasSubstr("\"loss\":0.0,"));
+  info.loss = std::numeric_limits<double>::quiet_NaN();
+  info.rmse = std::numeric_limits<double>::infinity();
+  info.r2 = -std::numeric_limits<double>::infinity();
+  const std::string json = evaluation_json(info);
+  EXPECT_THAT(json, HasSubstr("\"loss\":\"nan\","));
+  EXPECT_THAT(json, HasSubstr("\"rmse\":\"inf\",\"r2\":\"-inf\","));
 }
 
 // A network may have more outputs than there were classes.
