@@ -4,13 +4,16 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <string>
 
+#include "base/host_name.hpp"
 #include "support/expect_error.hpp"
 #include "support/sync_calls.hpp"
 #include "support/temp_dir.hpp"
@@ -35,6 +38,27 @@ TEST(OutputFile, AppearsWholeOrNotAtAll) {
   write_whole_file(folder / "a", "new");
   EXPECT_EQ(contents_of(folder / "a"), "new");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(OutputFile, RemovesWhatKilledProcessesHaveLeftOfIt) {
+  const test::TempDir folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    OutputFile file(folder / "a");
+    file.write("half");
+    raise(SIGKILL);
+  }
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  const std::string left = folder / ("a.tmp." + host_name() + "." + std::to_string(child));
+  ASSERT_EQ(contents_of(left), "half");
+  const std::string alive = folder / ("a.tmp." + host_name() + "." + std::to_string(getppid()));
+  std::ofstream(alive) << "of a process that lives";
+  write_whole_file(folder / "b", "another file");
+  EXPECT_TRUE(std::filesystem::exists(left));
+  write_whole_file(folder / "a", "new");
+  EXPECT_FALSE(std::filesystem::exists(left));
+  EXPECT_TRUE(std::filesystem::exists(alive));
+  EXPECT_EQ(contents_of(folder / "a"), "new");
 }
 
 TEST(OutputFile, KeepsLinksAndPipes) {
