@@ -12,9 +12,13 @@ from .svg import Mark, Series
 
 def points(records, x_key, y_key):
     """Finite (x, y) of the records, as two lists."""
-    pairs = [(number(r, x_key), number(r, y_key)) for r in records]
-    pairs = [(x, y) for x, y in pairs if x is not None and y is not None]
-    return [x for x, _ in pairs], [y for _, y in pairs]
+    xs, ys = [], []
+    for record in records:
+        x, y = number(record, x_key), number(record, y_key)
+        if x is not None and y is not None:
+            xs.append(x)
+            ys.append(y)
+    return xs, ys
 
 
 def not_finite(run):

@@ -258,9 +258,38 @@ def read_records(path):
         raise RunError(f"cannot read {path}: {error.strerror}") from error
 
 
+class Compactor:
+    """Makes of records equal ones that take little memory: of those with the same keys in the same order these are there
+    once, as Python does for the attributes of a class, and so is a text or number that many records have one after another."""
+    MOST_CLASSES = 16
+
+    def __init__(self):
+        self.classes = {}  # one for each sequence of keys
+        self.last = {}  # value of each key
+
+    def class_of(self, record):
+        keys = tuple(record)
+        if keys not in self.classes and len(self.classes) < self.MOST_CLASSES:
+            are_names = all(key.isidentifier() and not key.startswith("_") for key in keys)
+            self.classes[keys] = type("Keys", (), {}) if are_names else None
+        return self.classes.get(keys)
+
+    def compact(self, record):
+        made = self.class_of(record)
+        if made is None:
+            return record
+        attributes = made()
+        for key, value in record.items():
+            before = self.last.get(key)
+            if type(before) is type(value) and isinstance(value, (str, int, float)) and before == value:
+                value = before
+            self.last[key] = value
+            setattr(attributes, sys.intern(key), value)
+        return vars(attributes)
+
+
 def parsed(lines):
-    """Each key is one text in memory, however many records have it."""
-    records, bad, keys = [], [], {}
+    records, bad, compactor = [], [], Compactor()
     for line_number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -269,7 +298,7 @@ def parsed(lines):
         except (ValueError, RecursionError):
             record = None
         if isinstance(record, dict) and has_types(record):
-            records.append({keys.setdefault(key, key): value for key, value in record.items()})
+            records.append(compactor.compact(record))
         else:
             bad.append(line_number)
     return records, bad

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
+import json
 import tempfile
+import tracemalloc
 import unittest
 from pathlib import Path
 
 from example_run import make_records, make_summary, make_times, write_run
 
-from quern_report.runlog import RunError, read_run
+from quern_report.runlog import RunError, parsed, read_run
 
 
 class RunLogTest(unittest.TestCase):
@@ -26,6 +28,23 @@ class RunLogTest(unittest.TestCase):
         self.assertTrue(run.done)
         self.assertEqual(run.model_hash, "ab" * 32)
         self.assertEqual(run.bad_lines, [])
+
+    def test_many_lines_take_little_memory(self):
+        lines = [json.dumps({"kind": "step", "epoch": 1 + step // 1000, "step": step, "loss": 1.5 / step, "accuracy": 1 - 1 / step,
+                             "lr": 0.001, "samples_per_s": 1e5 / step, "samples": 64_000, "ranks": 4000, "time_s": step / 7})
+                 for step in range(1, 5001)]
+        tracemalloc.start()
+        self.addCleanup(tracemalloc.stop)
+        records, bad = parsed(lines)
+        taken = tracemalloc.get_traced_memory()[0] / len(lines)
+        self.assertEqual((records, bad), ([json.loads(line) for line in lines], []))
+        self.assertLess(taken, 400)  # bytes; numbers alone take 156
+
+    def test_keys_of_any_name_are_kept(self):
+        lines = ['{"__class__": 5, "__dict__": {}, "a": 1}', '{"": 0, "step": 1, "b c": null}', '{"b": [1], "a": true}', '{"a": 1, "b": [1]}',
+                 '{"a": 1.0, "b": [1]}', '{}']
+        records, bad = parsed(lines)
+        self.assertEqual(([json.dumps(record) for record in records], bad), (lines, []))
 
     def test_a_recipe_of_other_types_is_refused(self):
         for text, told in (("data = 5", "data = 5, expected a table"), ("train = 5", "train = 5, expected a table"),
