@@ -38,8 +38,8 @@ def statistics_text(table):
 
 
 def settings_of(run):
-    """The recipe's keys, those of layers by the layers' names, ranks: how many the run ended with, and changes: what of
-    the recipe it had otherwise before."""
+    """The recipe's keys, those of layers by the layers' names, ranks: how many the run ended with, global batch: where these
+    made it, and changes: what of the recipe it had otherwise before."""
     settings = {}
     for key, value in flat(run.recipe).items():
         table = next((table for table in STATISTICS if key.startswith(table + ".")), None)
@@ -51,6 +51,9 @@ def settings_of(run):
             settings[key] = value
     if run.ranks:
         settings["ranks"] = run.ranks[-1]
+        per_rank = run.recipe.get("data", {}).get("batch_per_rank")
+        if per_rank:
+            settings["global batch"] = per_rank * run.ranks[-1]
     if run.changes:
         settings["changes"] = run.changes_text
     return settings
@@ -100,7 +103,7 @@ class Settings:
     @staticmethod
     def _may_lack(key):
         """A run that has not trained has no ranks, and a network without a layer no settings of it: no difference."""
-        return key == "ranks" or key.startswith(networks.PREFIX + ".")
+        return key in ("ranks", "global batch") or key.startswith(networks.PREFIX + ".")
 
     def values(self, key):
         """The different values of a setting, as JSON."""

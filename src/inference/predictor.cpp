@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inference/predictor.hpp"
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
 
@@ -10,7 +11,6 @@
 #include "comm/agree.hpp"
 #include "comm/check_same.hpp"
 #include "comm/exchange.hpp"
-#include "inference/data_match.hpp"
 #include "inference/evaluator.hpp"
 #include "inference/forward_model.hpp"
 #include "inference/prediction.hpp"
@@ -44,7 +44,8 @@ class Predictor::Parts {
   Parts(Communicator& comm, const SharedCheckpoint& checkpoint, int batch);
 
   void check_size(std::size_t size, std::int64_t count) const;
-  void warn_of_other_inputs(const Samples& samples);
+  template <class Value>
+  void warn_of_other_inputs(std::span<const Value> values);
 
   Communicator& comm_;
   Recipe recipe_;
@@ -79,10 +80,21 @@ void Predictor::Parts::check_size(std::size_t size, std::int64_t count) const {
                    " of a sample " + to_string(shape));
 }
 
-void Predictor::Parts::warn_of_other_inputs(const Samples& samples) {
-  const std::string difference = input_difference(trained_on_, samples.input_name(), kPredicted);
-  if (difference.empty()) return;
-  log::warn(difference);
+// Floats are what bytes are divided by 255, if they look so.
+template <class Value>
+void Predictor::Parts::warn_of_other_inputs(std::span<const Value> values) {
+  if (trained_on_.empty()) return;
+  const bool on_bytes = trained_on_ == "images";
+  if constexpr (std::is_same_v<Value, float>) {
+    const auto is_divided = [](float value) { return value >= 0 && value <= 1; };
+    if (!on_bytes || std::all_of(values.begin(), values.end(), is_divided)) return;
+    log::warn("the network was trained on bytes, which it read divided by 255, but " +
+              std::string(kPredicted) + " hold values that are not from 0 to 1");
+  } else {
+    if (on_bytes) return;
+    log::warn("the network was trained on values, which it read as they are, but " +
+              std::string(kPredicted) + " hold bytes, which it reads divided by 255");
+  }
   trained_on_.clear();
 }
 
@@ -107,7 +119,7 @@ std::vector<float> Predictor::Parts::predict(std::span<const Value> values, std:
     return made;
   });
   if (count == 0) return {};
-  warn_of_other_inputs(samples);
+  warn_of_other_inputs(values);
   std::vector<float> outputs;
   const auto size = static_cast<std::size_t>(count * network().output_shape().units());
   outputs.reserve(size);

@@ -93,12 +93,13 @@ std::optional<Samples> test_samples(const ProcessGrid& grid, const Recipe& recip
   return load_evaluation_samples(grid, recipe, batches.full_batch, {recipe.data.test, "test"});
 }
 
-// What is to be trained is trained already.
-std::string finished_text(const LoadedCheckpoint& start) {
+// What is to be trained is trained already. The epochs are part of some schedules.
+std::string finished_text(const LoadedCheckpoint& start, const Recipe& recipe) {
   const TrainingProgress& at = start.state().progress;
   return start.path().string() + " has all " + count_text(at.epoch, "epoch") + " (" +
-         count_text(at.step, "step") +
-         "): the training is finished already (set more train.epochs, or take another --run-dir)";
+         count_text(at.step, "step") + "): the training is finished already (for more epochs " +
+         (ends_with_run(recipe.optimizer.schedule) ? "--change" : "--set") +
+         " train.epochs=N, or take another --run-dir)";
 }
 
 }  // namespace
@@ -300,7 +301,8 @@ ExitCode TrainingRun::Parts::train() {
                      {start_.is_in_folder, start_.changes, start_.started_from});
     const bool is_finished = start && start->state().progress.epoch >= recipe_.train.epochs;
     if (start)
-      log::info(is_finished ? finished_text(*start) : "continuing from " + start->path().string());
+      log::info(is_finished ? finished_text(*start, recipe_)
+                            : "continuing from " + start->path().string());
     for (const RecipeChange& change : start_.changes)
       log::info(change.key + " is " + change.after + " from step " + std::to_string(change.step) +
                 " on, and was " + change.before);

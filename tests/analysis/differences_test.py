@@ -55,6 +55,16 @@ class NetworkSettingsTest(DifferencesCase):
         unnamed = '[[network.layers]]\ntype = "linear"\nfeatures = %d\n'
         self.assertEqual(self.settings(unnamed % 3, unnamed % 4).keys, ["network.layers.0.features"])
 
+    def test_a_batch_that_grows_with_the_ranks(self):
+        folders = [run_of(self.folder / f"b{ranks}", 0.5, ranks=ranks) for ranks in (1, 2)]
+        self.assertEqual(differences.Settings([read_run(folder) for folder in folders]).keys, ["ranks"])
+        for folder in folders:
+            recipe = folder / "recipe.toml"
+            recipe.write_text(recipe.read_text().replace("global_batch", "batch_per_rank"))
+        found = differences.Settings([read_run(folder) for folder in folders])
+        self.assertEqual(found.keys, ["ranks", "global batch"])
+        self.assertEqual([row["global batch"] for row in found.rows], [100, 200])
+
     def test_a_setting_that_one_run_leaves_out(self):
         found = self.settings(dense(), dense().replace("features = 9", "features = 9, trainable = false"))
         self.assertEqual(found.keys, ["network.layers.fc2.trainable"])

@@ -350,8 +350,8 @@ class ResumeTest(training.TrainingTest):
             self.assertEqual(set(done.codes), {0}, done)
             found = f"run/checkpoints/ckpt-{last_step:010}.h5"
             self.assertIn(f"continuing from {found}\n" if last_step == stopped_at else
-                          f"{found} has all 150 epochs ({last_step} steps): the training is finished already (set "
-                          "more train.epochs, or take another --run-dir)", done.err)
+                          f"{found} has all 150 epochs ({last_step} steps): the training is finished already (for "
+                          "more epochs --set train.epochs=N, or take another --run-dir)", done.err)
             self.assertEqual(self.hash("run"), self.hash("whole"))
         shown = json.loads(self.quern("checkpoint", "show", "run", "--json").out)
         self.assertEqual(shown["started_from"], f"step {STEPS_PER_EPOCH}, model {self.hash('first').strip()}")

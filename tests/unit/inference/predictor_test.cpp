@@ -2,6 +2,7 @@
 // A checkpoint answers in a program as it does in quern predict and quern evaluate.
 #include "inference/predictor.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -97,6 +98,33 @@ TEST(Predictor, ReadsBytesAsTheirShareOf255) {
   Predictor predictor(comm, folder / "run");
   const std::vector<std::uint8_t> bytes = {51, 255};
   EXPECT_EQ(predictor.predict(bytes, 1), predictor.predict(std::vector<float>{0.2f, 1.0f}, 1));
+}
+
+TEST(Predictor, WarnsOnceOfInputsThatAreNotAsInTraining) {
+  const TempDir folder;
+  SerialCommunicator comm;
+  const auto warning_of = [](Predictor& predictor, const auto& values) {
+    ::testing::internal::CaptureStderr();
+    predictor.predict(values, 1);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  Recipe recipe = image_recipe(8);
+  recipe.data.source = DataSource::program;
+  recipe.data.train = "";
+  TrainingRun(comm, recipe, {.folder = folder / "images", .train = image_samples(16, {1, 6, 6}, 5)})
+      .train();
+  Predictor images(comm, folder / "images");
+  EXPECT_EQ(warning_of(images, std::vector<float>(36, 0.7f)), "") << "what bytes become";
+  EXPECT_EQ(warning_of(images, std::vector<std::uint8_t>(36, 200)), "");
+  const std::vector<float> large(36, 200.0f);
+  EXPECT_THAT(warning_of(images, large), ::testing::HasSubstr("hold values that are not from 0"));
+  EXPECT_EQ(warning_of(images, large), "") << "once";
+
+  train(comm, folder / "run", Regression());
+  Predictor numbers(comm, folder / "run");
+  EXPECT_EQ(warning_of(numbers, std::vector<float>{300, -2}), "");
+  EXPECT_THAT(warning_of(numbers, std::vector<std::uint8_t>{51, 255}),
+              ::testing::HasSubstr("hold bytes, which it reads divided by 255"));
 }
 
 // A short batch takes less time, and counts where there is no other.
