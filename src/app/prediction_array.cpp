@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "io/folder_files.hpp"
 #include "readers/npy_header.hpp"
 
 namespace quern {
@@ -59,6 +60,7 @@ H5Predictions::H5Predictions(const PredictionColumns& columns, const std::string
       file_(H5File::create(pending_.temporary())),
       dataset_(columns.is_classifier ? "/probabilities" : "/values"),
       has_targets_(columns.targets > 0) {
+  remove_abandoned(pending_.path());
   file_.write_string("/", "format", "quern-predictions");
   file_.write_int64("/", "format_version", 1);
   if (!columns.class_names.empty())

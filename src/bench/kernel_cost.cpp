@@ -73,8 +73,8 @@ constexpr LayerRow kLayerRows[] = {
     {"quern::layers::global_avg_pool_backward", {0, 0, 1, 0, 1, 0}},
     {"quern::layers::upsample", {0, 1, 0, 1, 0, 0}},
     {"quern::layers::upsample_backward", {0, 0, 1, 0, 1, 0}},
-    {"quern::layers::concat", {0, 0, 0, 2, 0, 0}},             // all inputs, which are y
-    {"quern::layers::concat_backward", {0, 0, 0, 0, 2, 0}},    // dy, its parts
+    {"quern::layers::concat", {0, 0, 0, 2, 0, 0}},             // in all calls: inputs, y
+    {"quern::layers::concat_backward", {0, 0, 0, 0, 2, 0}},    // in all calls: dy, its parts
     {"quern::layers::add", {0, 3, 0, 0, 0, 0}},                // a, b, y; or parts of dx
     {"quern::layers::add_relu_backward", {0, 4, 0, 0, 0, 0}},  // a, b, y, dx
     {"quern::layers::relu", {0, 1, 0, 1, 0, 0}},
@@ -213,8 +213,8 @@ KernelCost layer_kernel_cost(const std::string& label, const LayerInfo& layer, i
   const ValueBytes& each = layer.bytes;
   const double of_sample = (cost.x * each.x + cost.dx * each.dx) * layer.input.units() +
                            (cost.y * each.y + cost.dy * each.dy) * layer.output.units();
-  const double bytes =
-      of_sample * samples + kFloat * cost.weights * static_cast<double>(layer.weights);
+  const double bytes = of_sample * samples / layer.inputs +
+                       kFloat * cost.weights * static_cast<double>(layer.weights);
   const double flop = 2.0 * cost.products * static_cast<double>(layer.macs) * samples;
   return {passes * flop, passes * bytes, bytes};
 }

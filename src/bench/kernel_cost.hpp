@@ -38,6 +38,7 @@ struct LayerInfo {
   std::int64_t macs = 0;     ///< of one sample
   std::int64_t weights = 0;  ///< parameters of the layer
   int forward_passes = 1;    ///< of a step: 2 where y is computed again (train.recompute)
+  int inputs = 1;            ///< of a concat, with a call of its kernel for each
   ValueBytes bytes = {};
 };
 

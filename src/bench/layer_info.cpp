@@ -17,6 +17,7 @@ std::optional<NamedLayerInfo> layer_of_region(const Network& network, const std:
   named.name = node->name;
   named.info.input = graph.value(node->inputs[0]).shape;
   named.info.output = graph.value(node->output).shape;
+  if (node->kind == NodeKind::concat) named.info.inputs = static_cast<int>(node->inputs.size());
   const auto bytes = [](Layout layout) { return layout == Layout::nchw16n_bf16 ? 2 : 4; };
   named.info.bytes = {bytes(value_layout(graph, network.fusion(), node->inputs[0])),
                       bytes(gradient_layout(graph, network.fusion(), node->inputs[0])),

@@ -21,7 +21,7 @@ constexpr std::string_view kNoNearby =
     "Quern has none; \"cosine\" with warmup_steps or warmup_epochs is nearest";
 
 constexpr std::string_view kInstanceNorm =
-    "Quern has none; \"group_norm\" with as many groups as channels is the same";
+    "Quern has none; \"group_norm\" with as many groups as channels is InstanceNorm(affine=True)";
 
 constexpr AbsentName kAbsentKeys[] = {
     {"dilation", kNone},

@@ -26,8 +26,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kTemporary = ".tmp.";
-// Far longer than between two writes; of a process on another machine nothing else is known.
-constexpr std::chrono::hours kStaleElsewhere{1};
+// Far longer than between two writes.
+constexpr std::chrono::hours kStale{1};
 
 struct Writer {
   std::string of;  // the name that the file was to get
@@ -61,11 +61,19 @@ bool is_alive(pid_t pid) {
   return (kill(pid, 0) == 0 || errno != ESRCH) && !is_zombie(pid);
 }
 
-bool is_stale(const fs::path& file, const Writer& writer) {
-  if (writer.host == host_name()) return writer.pid == getpid() || !is_alive(writer.pid);
+bool is_old(const fs::path& file) {
   std::error_code error;
   const auto written = fs::last_write_time(file, error);
-  return !error && fs::file_time_type::clock::now() - written > kStaleElsewhere;
+  return !error && fs::file_time_type::clock::now() - written > kStale;
+}
+
+bool is_of_dead(const Writer& writer) {
+  return writer.host == host_name() && (writer.pid == getpid() || !is_alive(writer.pid));
+}
+
+// Of a process on another machine nothing else is known.
+bool is_stale(const fs::path& file, const Writer& writer) {
+  return writer.host == host_name() ? is_of_dead(writer) : is_old(file);
 }
 
 // A link counts as what it leads to. One that leads nowhere, and what the system cannot look at,
@@ -99,6 +107,20 @@ std::vector<fs::path> regular_files(const fs::path& folder) {
   if (error)
     throw_read_failure(error.value(), fmt::format("cannot list the folder '{}'", folder.string()));
   return files;
+}
+
+void remove_abandoned(const fs::path& path) {
+  const std::string name = path.filename().string();
+  try {
+    for (const fs::path& file : regular_files(path.has_parent_path() ? path.parent_path() : ".")) {
+      const auto writer = writer_of_temporary(file.filename().string());
+      std::error_code error;
+      if (writer && writer->of == name && is_of_dead(*writer) && is_old(file))
+        fs::remove(file, error);
+    }
+  } catch (const Error&) {
+    // A folder that may be written, but not listed.
+  }
 }
 
 std::vector<fs::path> remove_stale_files(

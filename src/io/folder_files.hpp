@@ -28,4 +28,9 @@ std::vector<std::filesystem::path> remove_stale_files(
     const std::filesystem::path& folder,
     const std::function<bool(const std::string& name)>& is_ours);
 
+/// Removes what was to become this file, of processes of this machine that are dead, if nobody has
+/// written to it for an hour. For files that no lock protects: in a container a process cannot see
+/// all others of its machine.
+void remove_abandoned(const std::filesystem::path& path);
+
 }  // namespace quern

@@ -26,24 +26,12 @@ bool becomes_file(const fs::path& path) {
   return (type == fs::file_type::not_found || type == fs::file_type::regular) && !is_of_system;
 }
 
-// What was to become this file, of processes that were killed. Others leave their files to the next
-// writer, too: a signal may come in the middle of anything, and SIGKILL tells nobody.
-void remove_stale(const fs::path& path) {
-  const std::string name = path.filename().string();
-  try {
-    remove_stale_files(path.has_parent_path() ? path.parent_path() : ".",
-                       [&](const std::string& of) { return of == name; });
-  } catch (const Error&) {
-    // A folder that may be written, but not listed.
-  }
-}
-
 }  // namespace
 
 OutputFile::OutputFile(const fs::path& path) : path_(path) {
   if (becomes_file(path)) {
     pending_.emplace(file_behind(path));
-    remove_stale(pending_->path());
+    remove_abandoned(pending_->path());
   }
   errno = 0;
   stream_.open(pending_ ? pending_->temporary() : path, std::ios::binary | std::ios::trunc);

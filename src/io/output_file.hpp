@@ -14,8 +14,8 @@ namespace quern {
 
 /// A file that a user names for what a program puts out. A new one, or one in place of an ordinary
 /// file (of that which a link leads to, there or not), appears whole or not at all; what killed
-/// processes have left of it is removed. Anything else, as a pipe or /dev/stdout, is written as it
-/// stands there.
+/// processes have left of it goes (remove_abandoned()). Anything else, as a pipe or /dev/stdout, is
+/// written as it stands there.
 class OutputFile {
  public:
   /// InputError where a folder does not let anybody write; Error, as of the calls below, where a

@@ -51,6 +51,7 @@ std::string RunFolder::state() const {
 
 void RunFolder::create(const std::string& recipe_text, const std::function<void()>& check) const {
   try {
+    if (check) check();  // before a folder that is gone would be made anew
     NewFolders folders;
     // In what another process has taken over its folders stay, whoever has made them.
     const auto check_or_keep = [&] {

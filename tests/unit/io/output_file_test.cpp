@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <iterator>
@@ -51,13 +52,25 @@ TEST(OutputFile, RemovesWhatKilledProcessesHaveLeftOfIt) {
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
   const std::string left = folder / ("a.tmp." + host_name() + "." + std::to_string(child));
   ASSERT_EQ(contents_of(left), "half");
+  const auto make_old = [](const std::string& file) {
+    using std::filesystem::file_time_type;
+    std::filesystem::last_write_time(file, file_time_type::clock::now() - std::chrono::hours(2));
+  };
   const std::string alive = folder / ("a.tmp." + host_name() + "." + std::to_string(getppid()));
   std::ofstream(alive) << "of a process that lives";
+  make_old(alive);
+  const std::string elsewhere = folder / "a.tmp.elsewhere.1";
+  std::ofstream(elsewhere) << "of another machine, or a user's";
+  make_old(elsewhere);
+  write_whole_file(folder / "a", "new");
+  EXPECT_TRUE(std::filesystem::exists(left)) << "its process may live in another container";
+  make_old(left);
   write_whole_file(folder / "b", "another file");
   EXPECT_TRUE(std::filesystem::exists(left));
   write_whole_file(folder / "a", "new");
   EXPECT_FALSE(std::filesystem::exists(left));
   EXPECT_TRUE(std::filesystem::exists(alive));
+  EXPECT_TRUE(std::filesystem::exists(elsewhere));
   EXPECT_EQ(contents_of(folder / "a"), "new");
 }
 

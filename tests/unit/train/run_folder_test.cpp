@@ -29,6 +29,16 @@ TEST(RunFolder, CreatesEverythingAndKeepsTheRecipe) {
   EXPECT_FALSE(fs::exists(folder.metrics_file()));
 }
 
+TEST(RunFolder, IsNotMadeAnewWhereItIsGone) {
+  const TempDir dir;
+  const RunFolder folder(dir / "run");
+  const auto check = [&] {
+    if (!fs::exists(folder.path())) throw Error("it is gone");
+  };
+  expect_error([&] { folder.create("name = \"a\"\n", check); }, ExitCode::failure, {"it is gone"});
+  EXPECT_FALSE(fs::exists(folder.path()));
+}
+
 TEST(RunFolder, CreatingAgainReplacesTheRecipeAndNothingElse) {
   const TempDir dir;
   const RunFolder folder(dir / "run");
@@ -75,7 +85,12 @@ TEST(RunFolder, OfAnotherProcessIsLeftAsItIs) {
   const TempDir dir;
   const RunFolder folder(dir / "run");
   const auto taken_over = [] { throw Error("taken over"); };
-  expect_error([&] { folder.create("r", taken_over); }, ExitCode::failure, {"taken over"});
+  int checks = 0;
+  const auto taken_over_meanwhile = [&] {
+    if (++checks == 2) taken_over();
+  };
+  expect_error([&] { folder.create("r", taken_over_meanwhile); }, ExitCode::failure,
+               {"taken over"});
   EXPECT_TRUE(fs::exists(folder.checkpoints())) << "that one may need it";
   folder.create("r");
   folder.mark_done("0123");
