@@ -13,9 +13,9 @@ include(QuernKokkos)
 include(QuernDevice)
 find_package(HDF5 1.10 REQUIRED COMPONENTS C)
 find_package(ZLIB REQUIRED)
-# Without one of them the program is built, and says so when it meets such a picture.
+# Without one of them the program is built, and says so when it meets such an image.
 foreach(kind IN ITEMS PNG JPEG)
-  set(QUERN_ENABLE_${kind} AUTO CACHE STRING "Pictures of type ${kind}: ON, OFF, or AUTO: if its library is found")
+  set(QUERN_ENABLE_${kind} AUTO CACHE STRING "Images of type ${kind}: ON, OFF, or AUTO: if its library is found")
   set_property(CACHE QUERN_ENABLE_${kind} PROPERTY STRINGS AUTO ON OFF)
 endforeach()
 if(QUERN_ENABLE_PNG)

@@ -14,8 +14,8 @@ libopenmpi-dev|train|cmake MPI|several ranks
 openmpi-bin|run|command mpirun|starts them
 libhdf5-dev|train|cmake HDF5|shards and checkpoints
 zlib1g-dev|train|cmake ZLIB|reads .gz data sets
-libpng-dev|train|cmake PNG|reads folders of .png pictures
-libjpeg-dev|train|cmake JPEG|reads folders of .jpg pictures
+libpng-dev|train|cmake PNG|reads folders of .png images
+libjpeg-dev|train|cmake JPEG|reads folders of .jpg images
 libfmt-dev|train|cmake fmt|text formatting
 nlohmann-json3-dev|train|cmake nlohmann_json|metrics and reports in JSON
 libtomlplusplus-dev|train|cmake tomlplusplus|reads recipes
@@ -28,7 +28,7 @@ libgtest-dev|test|cmake GTest|unit tests
 libgmock-dev|test|cmake GTest|unit tests
 libbenchmark-dev|test|cmake benchmark|kernel benchmarks
 python3-numpy|test|python numpy|reference values of tests
-python3-pil|test|python PIL|writes pictures in tests
+python3-pil|test|python PIL|writes images in tests
 python3-xxhash|test|python xxhash|checksums of blocks of samples in tests
 python3-yaml|test|python yaml|reads the files for Spack in tests
 black|test|command black|style test of the Spack package
