@@ -131,13 +131,15 @@ std::string run_plan_text(const RunPlanInfo& info) {
   return text;
 }
 
-std::string summary_text(const std::string& name, const RunPlanInfo& info) {
+std::string summary_text(const Recipe& recipe, const RunPlanInfo& info) {
+  const int per_rank = recipe.data.batch_per_rank;
+  const std::string share = per_rank > 0 ? fmt::format(" ({} per rank)", per_rank) : "";
   const std::string windows =
       info.windows > 1 ? fmt::format("{} in windows of {} samples",
                                      info.is_streamed ? ", streamed" : "", info.window_samples)
                        : "";
-  return fmt::format("{}: {} parameters, {} samples{}, batch {}, {} x {}, {} steps", name,
-                     info.parameters, info.samples, windows, info.batches.front().samples,
+  return fmt::format("{}: {} parameters, {} samples{}, batch {}{}, {} x {}, {} steps", recipe.name,
+                     info.parameters, info.samples, windows, info.batches.front().samples, share,
                      count_text(info.ranks, "rank"), count_text(info.threads, "thread"),
                      info.epochs * info.steps_per_epoch);
 }

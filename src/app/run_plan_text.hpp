@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "spec/recipe.hpp"
 #include "spec/training_spec.hpp"
 
 namespace quern {
@@ -74,7 +75,7 @@ struct RunPlanInfo {
 std::string run_plan_text(const RunPlanInfo& info);
 
 /// One line for the start of a run.
-std::string summary_text(const std::string& name, const RunPlanInfo& info);
+std::string summary_text(const Recipe& recipe, const RunPlanInfo& info);
 
 /// What to warn of where ranks share layers, but none can be cut; else empty.
 std::string tensor_warning(const RunPlanInfo::Tensor& tensor);

@@ -131,7 +131,7 @@ ExitCode train(Communicator& comm, const TrainOptions& options, const Recipe& re
     log::print(to_toml(run.recipe()) + "\n" + network + "\n\n" + run_plan_text(info));
     return ExitCode::done;
   }
-  log::info(summary_text(recipe.name, info));
+  log::info(summary_text(recipe, info));
   const std::string warning = tensor_warning(info.tensor);
   if (!warning.empty()) log::warn(warning);
   const ExitCode code = run.train();

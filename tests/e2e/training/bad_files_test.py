@@ -205,11 +205,13 @@ class BadFilesTest(RefusalTest):
         self.refused([*TRAIN, "--set", "train.epochs=1"], "train.epochs is 1", "trained 2")
 
     def test_batch_per_rank_on_other_ranks(self):
-        self.train("mlp", "run", "train.epochs=1", "data.batch_per_rank=50")
+        done = self.train("mlp", "run", "train.epochs=1", "data.batch_per_rank=50")
+        self.assertIn(" samples, batch 50 (50 per rank), 1 rank x ", done.err)
         setting = ["--set", "data.batch_per_rank=25"]
         self.refused([*TRAIN, *setting], "global batch of 50", "makes 25", "data.global_batch=50",
                      ranks=[0, 1])
-        self.train("mlp", "run", "train.epochs=2", "data.global_batch=50", ranks=2)
+        done = self.train("mlp", "run", "train.epochs=2", "data.global_batch=50", ranks=2)
+        self.assertIn(" samples, batch 50, 2 ranks x ", done.err)
 
     def test_run_folder_from_an_empty_variable(self):
         self.refused(["train", "mlp.toml", "--run-dir", ""], "--run-dir", "is empty")
