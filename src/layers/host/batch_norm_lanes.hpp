@@ -30,10 +30,9 @@ struct LaneSums {
 template <int Chains, bool Masked, int Count, class Term>
 void add_plane(LaneSums<Chains, Count>& sums, std::int64_t begin, int pixels, unsigned lanes,
                const Term& term) {
-  constexpr int kWidth = simd::kWidth;
   const auto add = [&](int p, int chain) {
     simd::Vector values[Count];
-    term(begin + std::int64_t{p} * kWidth, values);
+    term(begin + std::int64_t{p} * simd::kWidth, values);
     for (int i = 0; i < Count; ++i)
       sums.chain[i][chain] +=
           Masked ? simd::select_lanes(lanes, values[i], simd::Vector{}) : values[i];
