@@ -202,6 +202,33 @@ class QueueTest(SubmitCase):
         (self.folder / "run" / "STOP").unlink()
         self.assertEqual(self.submit("generic", "train", "RECIPE=mlp.toml", "RUN_DIR=run").stderr, "")
 
+    def test_again_with_other_values(self):
+        """They replace those of the same key, of SET and such those of the same setting, and are kept."""
+        job = self.folder / "run" / "job"
+        job.mkdir(parents=True)
+        words = ["generic", "train", "RECIPE=mlp.toml", "RUN_DIR=run", "NODES=4", "SET=seed=7", "SET=train.epochs=2",
+                 "SBATCH=--nice=5"]
+        command = job / "command-train.txt"
+        command.write_text(f"folder {self.folder}\n" + "".join(f"word {word}\n" for word in words))
+
+        def printed(*more):
+            return self.command("again", "-n", "run", *more).stdout.partition("RUN_DIR=run")[2].split()
+
+        self.assertEqual(printed(), words[4:])
+        self.assertEqual(printed("NODES=1"), [*words[5:], "NODES=1"])
+        self.assertEqual(printed("train", "TIME=10", "NODES=1"), [*words[5:], "TIME=10", "NODES=1"])
+        self.assertEqual(printed("SET=train.epochs=3"), ["NODES=4", "SET=seed=7", "SBATCH=--nice=5", "SET=train.epochs=3"])
+        self.assertEqual(printed("SET="), ["NODES=4", "SBATCH=--nice=5", "SET="])
+        self.assertEqual(printed("SBATCH=--nice=6", "SBATCH=--x=1"), [*words[4:7], "SBATCH=--nice=6", "SBATCH=--x=1"])
+        self.command("again", "-n", "run", "RUN_DIR=run")
+        for name, value in ("RUN_DIR=other", "its command has RUN_DIR=run"), ("NODS=1", "unknown key 'NODS'"), ("nodes=1", "did you mean NODES?"), ("NODES=x", "NODES=x"):
+            self.assertIn(value, self.command("again", "run", name, status=2).stderr)
+        self.program("sbatch", "#!/bin/sh\necho 42\n")
+        self.assertEqual(self.command("again", "run", "NODES=1").stderr, "")
+        self.assertIn("--nodes=1\n", (job / "train.sbatch").read_text())
+        kept = command.read_text()
+        self.assertEqual(kept.count("word NODES="), 1)
+        self.assertIn("word NODES=1\n", kept)
 
     def test_again_with_a_file_stop(self):
         """It is gone when the job is queued, and stays where the job is refused, by jobs/submit or by Slurm."""
