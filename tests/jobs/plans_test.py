@@ -112,6 +112,18 @@ class PlansTest(SubmitCase):
         self.assert_refused(["generic", "scaling", *PLANS["scaling"], "NODES=2"], "unknown key 'NODES'", "NODE_LIST")
         self.assert_refused(["generic", "chain", *PLANS["chain"], "REQUEUE=yes"], "unknown key 'REQUEUE'")
 
+    def test_node_counts_of_a_scaling_study(self):
+        """What the site has; of those that were asked for the message names the key that was given."""
+        study = ["scaling", *PLANS["scaling"]]
+        self.assertRegex(self.submit("--keys", "generic", "scaling").stdout, r"(?m)^NODE_LIST +1,2,4 ")
+        self.assertRegex(self.submit("--keys", "local", "scaling").stdout, r"(?m)^NODE_LIST +1 ")
+        for given in ([], ["NODE_LIST="]):
+            text = self.filled("local", *study, *given)
+            self.assertEqual(re.findall(r"--nodes=(\d+)$", text, re.MULTILINE), ["1", "1"])
+            self.assertIn("\nnode_list=1\n", text)
+        self.assert_refused(["local", *study, "NODE_LIST=1,2"], "NODES=2 (of NODE_LIST=1,2): local allows in ")
+        self.assert_refused(["local", "train", "RECIPE=mlp.toml", "RUN_DIR=run", "NODES=2"], "NODES=2: local allows in ")
+
     def test_job_names(self):
         self.assertEqual(self.names("pipeline", "JOB_NAME=paper"),
                          ["paper-prepare-data", "paper-train", "paper-evaluate", "paper-report"])

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Fills in what the site decides, and refuses what it would refuse.
 
+nodes_from="" # where a plan has NODES from, for messages
+
 # site_default KEY: the site's value where the user gave none, also not an empty one.
 site_default() { [[ -n ${value[$1]:-}${dropped[$1]:-} ]] || value[$1]="${site[${2:-$1}]:-}"; }
 
@@ -50,7 +52,7 @@ to ${site[FILE]} (or to a copy in ${config_folder:-a folder of QUERN_SITES}${con
 $(paste -sd';' <<<"$limits" | sed 's/;/, /g'))$(queues_for "$nodes" "${value[TIME]}")"
     return 0
   done <<<"$limits"
-  fail "NODES=$nodes: ${site[NAME]} allows in $queue: $known$(queues_for "$nodes")"
+  fail "NODES=$nodes$nodes_from: ${site[NAME]} allows in $queue: $known$(queues_for "$nodes")"
 }
 
 check_account() {
@@ -104,6 +106,16 @@ warn_of_no_copies() {
 lies; BCAST=/tmp, or another local disk, copies it to each node first; BCAST= silences this"
 }
 
+# choose_node_list: of a scaling study, where the user gave none. Some sites have a single node.
+choose_node_list() {
+  local range
+  [[ -n ${key_type[NODE_LIST]:-} && -z ${value[NODE_LIST]:-} ]] || return 0
+  value[NODE_LIST]=1
+  while read -r _ range _; do
+    ((${range#*-} == 1)) || value[NODE_LIST]=1,2,4
+  done <<<"${site[LIMIT]}"
+}
+
 # Ranks and CPUs of a job that runs on the site's compute nodes.
 resolve_parallel() {
   local -i ranks cpus gpus="${site[GPUS_PER_NODE]}" per_node="${site[CPUS_PER_NODE]:-0}"
@@ -112,6 +124,7 @@ resolve_parallel() {
   site_default CONSTRAINT
   [[ $place != slurm ]] || site_default BCAST
   : "${value[NODES]:=1}"
+  choose_node_list
   choose_preflight_timeout
   warn_of_no_copies
   : "${value[RANKS]:=${site[RANKS_PER_NODE]:-$((gpus > 0 ? gpus : 1))}}"

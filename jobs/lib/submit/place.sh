@@ -33,7 +33,7 @@ check_place() {
   case "$place" in
     here)
       [[ ${value[REQUEUE]:-no} == no ]] || fail "REQUEUE=yes: an allocation cannot be requeued (--here)"
-      ((${value[NODES]:-1} <= nodes)) || fail "NODES=${value[NODES]}: the allocation $SLURM_JOB_ID has $nodes node(s)"
+      ((${value[NODES]:-1} <= nodes)) || fail "NODES=${value[NODES]}$nodes_from: the allocation $SLURM_JOB_ID has $nodes node(s)"
       ;;
     local)
       # The cores of this machine, divided among the ranks.
@@ -56,7 +56,7 @@ check_allocation() {
     ((BASH_REMATCH[1] < wanted)) || fitting+=${BASH_REMATCH[3]:-1}
   done
   ((fitting >= ${value[NODES]:-1})) ||
-    fail "RANKS=${value[RANKS]:-1} x CPUS=${value[CPUS]:-1} on NODES=${value[NODES]:-1}: the allocation $SLURM_JOB_ID has \
+    fail "RANKS=${value[RANKS]:-1} x CPUS=${value[CPUS]:-1} on NODES=${value[NODES]:-1}$nodes_from: the allocation $SLURM_JOB_ID has \
 $SLURM_JOB_CPUS_PER_NODE CPU(s) a node (salloc --nodes=${value[NODES]:-1} --ntasks-per-node=${value[RANKS]:-1} \
 --cpus-per-task=${value[CPUS]:-1})"
 }

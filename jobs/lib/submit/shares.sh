@@ -36,7 +36,7 @@ check_shares() {
       fail "CPUS=$cpus per rank: ${site[NAME]} expects $unit CPUs for each GPU, or a multiple of that" ;;
     min) ((cpus >= unit)) || fail "CPUS=$cpus per rank: ${site[NAME]} expects at least $unit CPUs for each GPU" ;;
   esac
-  ((gpus == 0)) || check_range GPU_LIMIT $((nodes * ranks)) "NODES=$nodes x RANKS=$ranks: $((nodes * ranks)) device(s) in a job"
+  ((gpus == 0)) || check_range GPU_LIMIT $((nodes * ranks)) "NODES=$nodes$nodes_from x RANKS=$ranks: $((nodes * ranks)) device(s) in a job"
   check_range CPU_LIMIT $((ranks * cpus)) "RANKS=$ranks x CPUS=$cpus: $((ranks * cpus)) CPUs of a node"
 }
 

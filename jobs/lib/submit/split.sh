@@ -19,7 +19,7 @@ check_split() {
   # Packed trials stay on a node each.
   [[ ${value[NODES]:-1} != 1 && ${value[TRIALS_PER_JOB]:-1} == 1 ]] || return 0
   if [[ ${value[STRATEGY]:-} == tensor && -z ${value[TENSOR]:-} ]]; then
-    fail "STRATEGY=tensor on NODES=${value[NODES]}: the ranks that share a layer have to be on one node; \
+    fail "STRATEGY=tensor on NODES=${value[NODES]}$nodes_from: the ranks that share a layer have to be on one node; \
 TENSOR=$ranks would share each among the RANKS=$ranks of a node"
   fi
   ((ranks % shared == 0)) || fail "TENSOR=$shared does not divide the RANKS=$ranks of a node: the ranks that share a \
