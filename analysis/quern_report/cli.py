@@ -3,13 +3,16 @@
 
   report RUN...           curves, time of the ranks, predictions, checkpoints, provenance
   report compare RUN...   several runs side by side
-  report sweep RUN...     which settings led to what: a table and a heat map
+  report sweep FOLDER     which settings led to what: a table and a heat map (of jobs/submit SITE sweep)
+  report sweep RUN...     the same of runs anywhere
   report scaling FOLDER   speed-up and efficiency of a scaling study (jobs/submit SITE scaling)
   report scaling RUN...   the same of runs on different numbers of ranks
 """
 
 import argparse
+import difflib
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -144,9 +147,18 @@ def make_scaling(options):
     return path
 
 
+def with_trials(folder):
+    """The trials of a sweep in its folder, in the order of their numbers; anything else stands for itself."""
+    trials = [] if (folder / "recipe.toml").exists() else [
+        path for path in folder.glob("trial-*") if re.fullmatch(r"trial-\d{1,9}", path.name) and path.is_dir()]
+    return sorted(trials, key=lambda path: int(path.name[6:])) or [folder]
+
+
 def read_runs(options):
     """The runs. Of a sweep, trials that have not begun are named in `options.not_begun`; other pages refuse them."""
     runs, options.not_begun = [], []
+    if options.command == "sweep":
+        options.runs = [run for folder in options.runs for run in with_trials(folder)]
     for folder in options.runs:
         try:
             runs.append(read_run(folder))
@@ -173,12 +185,17 @@ def make_pages(options):
 
 def parse(words):
     command, words = (words[0], words[1:]) if words and words[0] in COMMANDS else ("report", words)
+    near = difflib.get_close_matches(words[0].lower(), COMMANDS, 1) if words and command == "report" else []
+    if near and not Path(words[0]).exists():
+        raise RunError(f"there is no command or run '{words[0]}' (did you mean '{near[0]}'?)")
     parser = argparse.ArgumentParser(prog="report" if command == "report" else f"report {command}",
                                      description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN",
                         help="run folder of quern train" + (", or one folder of a scaling study"
-                                                            if command == "scaling" else ""))
+                                                            if command == "scaling" else
+                                                            ", or the folder of a sweep, for its trials"
+                                                            if command == "sweep" else ""))
     parser.add_argument("--out", type=Path, metavar="DIR",
                         help="where the page goes (default: RUN/report of one run, else "
                              f"./{command}" + ("; of a study, its folder)" if command == "scaling" else ")"))
@@ -201,9 +218,8 @@ def parse(words):
 
 
 def main(words=None):
-    options = parse(sys.argv[1:] if words is None else words)
     try:
-        print(make_pages(options))
+        print(make_pages(parse(sys.argv[1:] if words is None else words)))
     except RunError as error:
         print(f"report: error: {error}", file=sys.stderr)
         return 2

@@ -223,6 +223,27 @@ class SweepTest(ReportCase):
         self.assertIn("no metrics.jsonl", self.report("compare", *runs, expected=2)[1])
         self.assertIn("does not exist", self.report("sweep", *runs, "absent", expected=2)[1])
 
+    def test_the_folder_of_a_sweep(self):
+        """Its trials, by their numbers, and nothing else in it."""
+        for number, rate in ((2, 0.1), (10, 0.2), (9, 0.4)):
+            run_of(self.folder / "lr" / f"trial-{number}", 0.5, rate)
+        for other in ("job", "trial-3", "trial-9.old", "trial-x"):
+            (self.folder / "lr" / other).mkdir(parents=True)
+        shown = self.page(self.folder / self.report("sweep", "lr")[0].strip())
+        self.assertIn("3 runs that differ in optimizer.lr. 1 trial has not begun.", shown)
+        self.assertIn("metrics.jsonl: lr/trial-3.", shown)
+        self.assertLess(shown.index("trial-9"), shown.index("trial-10"))
+        run_of(self.folder / "more", 0.6, 0.8)
+        self.assertIn("4 runs that", self.page(self.folder / self.report("sweep", "lr", "more")[0].strip()))
+        self.assertIn("lr is not a run folder", self.report("compare", "lr", "more", expected=2)[1])
+
+    def test_commands_that_are_mistyped(self):
+        for word, meant in (("comapre", "compare"), ("swep", "sweep"), ("Scaling", "scaling")):
+            said = self.report(word, "a", "b", "--by", "seed", expected=2)[1]
+            self.assertEqual(said, f"report: error: there is no command or run '{word}' (did you mean '{meant}'?)\n")
+        self.make_two()[0].rename(self.folder / "compares")
+        self.assertIn("compares/report", self.report("compares")[0])
+
     def sweep(self, *settings):
         runs = [run_of(self.folder / f"s{i}", accuracy, lr, batch) for i, (lr, batch, accuracy) in enumerate(settings)]
         return self.page(self.folder / self.report("sweep", *runs, "--by", "optimizer.lr", "data.global_batch")[0].strip())
