@@ -69,6 +69,10 @@ Option& Option::one_of(const std::vector<std::string>& values) {
   return *this;
 }
 
+bool Option::is_given() const {
+  return option_->count() > 0;
+}
+
 CommandLine CommandLine::add_command(const std::string& name, const std::string& description) {
   return CommandLine(*app_->add_subcommand(name, description));
 }

@@ -36,6 +36,9 @@ class Option {
   Option& not_empty();
   Option& one_of(const std::vector<std::string>& values);
 
+  /// Did the command line have it? Once that is parsed.
+  bool is_given() const;
+
  private:
   CLI::Option* option_;
 };

@@ -14,6 +14,7 @@
 #include "base/count_text.hpp"
 #include "base/log.hpp"
 #include "comm/exchange.hpp"
+#include "comm/launch.hpp"
 #include "config/read_recipe.hpp"
 #include "config/recipe_change.hpp"
 #include "config/write_recipe.hpp"
@@ -160,6 +161,15 @@ ExitCode check_only(const TrainOptions& options) {
   return ExitCode::done;
 }
 
+// Other programs start their ranks themselves.
+ExitCode refuse_ranks(const TrainOptions& options) {
+  const std::string number = std::to_string(options.ranks);
+  return refuse_start(read_launch().rank == 0,
+                      "--ranks requires --check-recipe; for training the launcher sets the ranks: "
+                      "mpirun -n " +
+                          number + " quern train ... without --ranks");
+}
+
 }  // namespace
 
 Command add_train_command(CommandLine app) {
@@ -198,17 +208,17 @@ Command add_train_command(CommandLine app) {
       "Check the recipe and its settings, and that the run folder does not hold another "
       "run, and stop: without data, launcher or device");
   check_recipe.excludes(dry_run);
-  command
-      .add_option("--ranks", options->ranks,
-                  "With --check-recipe: check for this many ranks (mpirun or srun sets the number "
-                  "for training)")
-      .needs(check_recipe)
-      .in_range(1, 1 << 20)
-      .type_name("N")
-      .show_default();
+  const Option ranks = command
+                           .add_option("--ranks", options->ranks,
+                                       "With --check-recipe: check for this many ranks (mpirun or "
+                                       "srun sets the number for training)")
+                           .in_range(1, 1 << 20)
+                           .type_name("N")
+                           .show_default();
   return {command,
-          [options] {
+          [options, ranks] {
             if (options->check_recipe) return check_only(*options);
+            if (ranks.is_given()) return refuse_ranks(*options);
             if (!options->dry_run) watch_stop_signals();
             Recipe recipe;
             const ExitCode code = run_on_ranks(

@@ -9,7 +9,8 @@ namespace quern {
 namespace {
 
 struct AbsentName {
-  std::string_view name;  ///< in small letters, without '_'
+  std::string_view
+      name;  ///< in small letters, without '_'; with its table where only that is meant
   std::string_view instead;
 };
 
@@ -22,6 +23,8 @@ constexpr std::string_view kNoNearby =
 
 constexpr std::string_view kInstanceNorm =
     "Quern has none; \"group_norm\" with as many groups as channels is InstanceNorm(affine=True)";
+
+constexpr std::string_view kRanks = "the launcher sets the ranks: mpirun -n 4 quern train ...";
 
 constexpr AbsentName kAbsentKeys[] = {
     {"dilation", kNone},
@@ -37,6 +40,27 @@ constexpr AbsentName kAbsentKeys[] = {
     {"dropout", "a layer of its own, as {type = \"dropout\", p = 0.5}"},
     {"inplace", "Quern decides that itself: leave it out"},
     {"tmax", "the schedule ends with train.epochs: leave it out"},
+    {"dataparallel", kRanks},
+    {"dataparallelsize", kRanks},
+    {"devices", kRanks},
+    {"gpus", kRanks},
+    {"gpuspernode", kRanks},
+    {"ngpu", kRanks},
+    {"ngpus", kRanks},
+    {"nnodes", kRanks},
+    {"nodes", kRanks},
+    {"nproc", kRanks},
+    {"nprocpernode", kRanks},
+    {"nprocs", kRanks},
+    {"nranks", kRanks},
+    {"numdevices", kRanks},
+    {"numgpus", kRanks},
+    {"numnodes", kRanks},
+    {"numprocesses", kRanks},
+    {"numranks", kRanks},
+    {"parallel.data", kRanks},
+    {"ranks", kRanks},
+    {"worldsize", kRanks},
 };
 
 constexpr AbsentName kAbsentValues[] = {
@@ -76,8 +100,10 @@ std::string_view instead_of(std::string_view name, std::span<const AbsentName> a
 
 }  // namespace
 
-std::string_view instead_of_key(std::string_view name) {
-  return instead_of(name, kAbsentKeys);
+std::string_view instead_of_key(std::string_view table, std::string_view name) {
+  const std::string_view instead = instead_of(name, kAbsentKeys);
+  return instead.empty() ? instead_of(std::string(table) + std::string(name), kAbsentKeys)
+                         : instead;
 }
 
 std::string_view instead_of_value(std::string_view value) {

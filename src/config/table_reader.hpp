@@ -117,7 +117,7 @@ class TableReader {
     const std::vector<std::string> known = names_in(prefix, is_entry() && !lacks_type());
     const std::string nearest = nearest_name(name, known);
     std::string hint = nearest.empty() && lacks_type() ? "" : suggest_name(name, known);
-    if (const std::string_view instead = instead_of_key(name); !instead.empty()) {
+    if (const std::string_view instead = instead_of_key(prefix, name); !instead.empty()) {
       hint = "(" + std::string(instead) + ")";
     } else if (!nearest.empty()) {
       problems_.excuse(full_name(prefix + nearest));

@@ -65,7 +65,9 @@ class StartTest(training.TrainingTest):
             self.assertEqual(done.err.count("threads spin while they wait"), count, done)
 
     def test_ranks_that_the_program_cannot_start(self):
-        self.assertIn("--ranks requires --check-recipe", self.refuses("--ranks", "4"))
+        for ranks in 0, 2:
+            error = self.refuses("--ranks", "4", ranks=ranks)
+            self.assertIn("--ranks requires --check-recipe; for training the launcher sets the ranks: mpirun -n 4 quern train ...", error)
 
 
 class DivergenceTest(training.TrainingTest):

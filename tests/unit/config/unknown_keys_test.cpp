@@ -91,6 +91,18 @@ TEST(UnknownKeys, ThatQuernHasNothingForSayWhatThereIs) {
             "'optimizer.schedule.min_lr'?)");
 }
 
+TEST(UnknownKeys, OfRanksNameTheLauncher) {
+  const std::string launcher = "(the launcher sets the ranks: mpirun -n 4 quern train ...)";
+  for (const char* name : {"ranks", "data", "num_ranks", "world_size", "devices", "nproc",
+                           "num_nodes", "nproc_per_node", "n_gpus", "data_parallel_size"})
+    EXPECT_EQ(error_of(kSmallRecipe + "[parallel]\n" + name + " = 4\n"),
+              std::string("r.toml:24: parallel.") + name + ": unknown key " + launcher)
+        << name;
+  EXPECT_EQ(error_of("ranks = 4\n" + kSmallRecipe), "r.toml:1: ranks: unknown key " + launcher);
+  EXPECT_THAT(error_of(kSmallRecipe + "data = 4\n"),
+              HasSubstr("optimizer.data: unknown key (known: "));
+}
+
 TEST(UnknownKeys, AQuotedDotDoesNotMakeAPath) {
   EXPECT_THAT(error_of("\"optimizer.lr\" = 3\n" + kSmallRecipe),
               StartsWith("r.toml:1: optimizer.lr: unknown key"));
