@@ -119,17 +119,25 @@ RunPlanInfo info_of(Communicator& comm, const TrainingRun& run) {
   return info;
 }
 
+// Then nothing about a run that is there already is a part of the question.
+bool asks_for_no_folder(const TrainOptions& options) {
+  return options.run_dir.empty() && options.resume == "auto" && options.changes.empty();
+}
+
 ExitCode train(Communicator& comm, const TrainOptions& options, const Recipe& recipe) {
   // A reader of the output that ends (head, grep -m1) does not end the training: log::note warns.
   std::signal(SIGPIPE, SIG_IGN);
   TrainingRun run(comm, recipe,
                   {.folder = options.run_dir,
                    .resume = options.resume,
-                   .changes = changed_keys(options.changes)});
+                   .changes = changed_keys(options.changes),
+                   .is_plan = options.dry_run && asks_for_no_folder(options)});
   const RunPlanInfo info = info_of(comm, run);
   if (options.dry_run) {
     const std::string network = network_text(summarize(recipe.network, run.network()));
     log::print(to_toml(run.recipe()) + "\n" + network + "\n\n" + run_plan_text(info));
+    if (!run.folder_problem().empty())
+      log::warn("without --run-dir a training would be refused: " + run.folder_problem());
     return ExitCode::done;
   }
   log::info(summary_text(recipe, info));

@@ -58,6 +58,7 @@ Recipe shared_recipe(Communicator& comm, const Recipe& recipe, const RunOptions&
                     {{"RunOptions::folder", folder_of(recipe, options).path().string()},
                      {"RunOptions::resume", options.resume},
                      {"RunOptions::changes", join_lines(options.changes)},
+                     {"RunOptions::is_plan", options.is_plan ? "true" : "false"},
                      {"RunOptions::train", is_given(options.train)},
                      {"RunOptions::test", is_given(options.test)}});
   return agree(comm, [&] {
@@ -113,6 +114,7 @@ class TrainingRun::Parts {
 
   const Recipe& recipe() const { return recipe_; }
   const RunFolder& folder() const { return folder_; }
+  const std::string& folder_problem() const { return folder_problem_; }
   const Model& model() const { return model_; }
   const Samples& samples() const { return samples_; }
   const Trainer& trainer() const { return *trainer_; }
@@ -122,6 +124,7 @@ class TrainingRun::Parts {
   void take_numbers_of_data();
   double large_input_of_data() const;
   void find_start();
+  void find_start_of_plan();
   void find_start_again();
   void take_initial_weights();
   void check_same_samples() const;
@@ -142,6 +145,7 @@ class TrainingRun::Parts {
   // Rank 0's: where the run starts, and the folder's state then.
   StartingPoint start_;
   std::string folder_state_;
+  std::string folder_problem_;
   GridConnections connections_;
   std::optional<Trainer> trainer_;
   bool has_initial_weights_ = false;
@@ -168,7 +172,7 @@ TrainingRun::Parts::Parts(Communicator& comm, const Recipe& recipe, RunOptions o
   agree(comm_, [&] { check(); });
   take_numbers_of_data();
   if (recipe_.data.source == DataSource::program) check_same_samples();
-  run_on_root(comm_, [&] { find_start(); });
+  run_on_root(comm_, [&] { options.is_plan ? find_start_of_plan() : find_start(); });
   connections_ = connect_devices(grid_, recipe_.parallel.backend);
   const double large_input = large_input_of_data();
   trainer_.emplace(recipe_, grid_, folder_, model_, samples_, test_ ? &*test_ : nullptr,
@@ -231,12 +235,23 @@ void TrainingRun::Parts::take_initial_weights() {
 
 // Rank 0's. What was written since by a training that had the folder then must not be lost.
 void TrainingRun::Parts::find_start_again() {
-  if (folder_.state() != folder_state_) find_start();
+  if (folder_.state() != folder_state_ || !folder_problem_.empty()) find_start();
 }
 
 void TrainingRun::Parts::find_start() {
   folder_state_ = folder_.state();
   start_ = find_starting_point(resume_, folder_, {recipe_, batches_, samples_.data_hash, changes_});
+}
+
+// Whatever the folder holds, the plan is the same.
+void TrainingRun::Parts::find_start_of_plan() {
+  try {
+    find_start();
+  } catch (const InputError& problem) {
+    folder_problem_ = problem.what();
+  } catch (const UnusableError& problem) {
+    folder_problem_ = problem.what();
+  }
 }
 
 void TrainingRun::Parts::check() const {
@@ -341,6 +356,9 @@ const Recipe& TrainingRun::recipe() const {
 }
 const std::filesystem::path& TrainingRun::folder() const {
   return parts_->folder().path();
+}
+const std::string& TrainingRun::folder_problem() const {
+  return parts_->folder_problem();
 }
 const Network& TrainingRun::network() const {
   return parts_->model().whole();

@@ -33,6 +33,9 @@ struct RunOptions {
   /// Keys of the recipe, "optimizer.lr", or tables of them, that a run which is resumed may have
   /// otherwise than its checkpoint: see read_recipe() about which.
   std::vector<std::string> changes = {};
+  /// Only what a training takes is wanted: the constructor refuses no folder, and folder_problem()
+  /// tells why train() is going to.
+  bool is_plan = false;
   /// The samples of data.source = "program" (samples/own_samples.hpp), equal on all ranks.
   std::optional<Samples> train = std::nullopt;
   std::optional<Samples> test = std::nullopt;  ///< evaluated, if given: train.evaluate_every
@@ -62,8 +65,10 @@ class TrainingRun {
   /// With the mean and deviation of the data where data.normalize = "dataset" asks for them.
   const Recipe& recipe() const;
   const std::filesystem::path& folder() const;  ///< docs/formats.md says what it holds
-  const Network& network() const;               ///< all of it (network/network.hpp)
-  const Samples& samples() const;               ///< that it trains on
+  /// With RunOptions::is_plan, on rank 0: why train() is going to refuse the folder. "" otherwise.
+  const std::string& folder_problem() const;
+  const Network& network() const;  ///< all of it (network/network.hpp)
+  const Samples& samples() const;  ///< that it trains on
   /// How a step is split and what memory it takes: for the plan that quern train prints. The class
   /// is not public (strategy/training_step.hpp).
   const TrainingStep& training_step() const;

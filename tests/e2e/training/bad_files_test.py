@@ -151,6 +151,32 @@ class BadFilesTest(RefusalTest):
             self.refused([*TRAIN, "--set", setting], key, "--run-dir", ranks=[0])
         self.refused(["train", "conv.toml", "--run-dir", "run"], "network.layers[0].type")
 
+    def test_a_plan_needs_no_folder_of_its_own(self):
+        """Only what was asked about a folder is refused because of it."""
+        self.quern("train", "mlp.toml", "--set", "train.epochs=1")
+        folder = next((self.folder / "runs").iterdir()).relative_to(self.folder)
+        lower, plan = ["train", "mlp.toml", "--set", "optimizer.lr=0.1"], ["--dry-run"]
+        refusal = (f"{folder}/recipe.toml belongs to a run of a different recipe: optimizer.lr is 0.002 there, and 0.1 now")
+        before = training.tree(self.folder)
+        for ranks in 0, 2:
+            done = self.quern(*lower, *plan, ranks=ranks)
+            self.assertEqual(set(done.codes), {0}, done)
+            self.assertIn("lr = 0.1", done.out)
+            self.assertIn("\ngradient reduction ", done.out)
+            self.assertEqual(done.err.count("warning: without --run-dir a training would be refused: "), 1, done)
+            self.assertIn(refusal, done.err.splitlines()[-1])
+        for more in ([], ["--run-dir", folder, *plan], ["--run-dir", folder, "--check-recipe"],
+                     ["--change", "seed=3", *plan], ["--resume", folder, *plan]):
+            self.assertEqual(self.quern(*lower, *more).code, 2, more)
+        self.assertEqual(training.tree(self.folder), before)
+        (self.folder / folder / "STOP").touch()
+        self.assertIn("stops this run (remove the file", self.quern("train", "mlp.toml", *plan).err)
+        shutil.rmtree(self.folder / folder / "checkpoints")
+        (self.folder / folder / "STOP").unlink()
+        done = self.quern("train", "mlp.toml", *plan)
+        self.assertEqual(done.code, 0, done)
+        self.assertIn("would be refused: the run in", done.err)
+
     def test_the_message_names_the_file_that_is_of_another_recipe_and_all_its_keys(self):
         self.train("mlp", "run", "train.epochs=1")
         self.train("mlp", "other", "train.epochs=1", "data.global_batch=60", "seed=9")

@@ -96,6 +96,20 @@ TEST(TrainingRun, RefusesWhatDoesNotFit) {
                ExitCode::bad_input, {"holds a run already"});
 }
 
+TEST(TrainingRun, ThatIsAPlanTellsWhatIsWrongWithTheFolder) {
+  const TempDir folder;
+  SerialCommunicator comm;
+  TrainingRun(comm, recipe(), {.folder = folder / "a", .train = signs(64)}).train();
+  TrainingRun same(comm, recipe(), {.folder = folder / "a", .is_plan = true, .train = signs(64)});
+  EXPECT_EQ(same.folder_problem(), "");
+  TrainingRun other(comm, recipe({"optimizer.lr=0.5"}),
+                    {.folder = folder / "a", .is_plan = true, .train = signs(64)});
+  EXPECT_NE(other.folder_problem().find("belongs to a run of a different recipe: optimizer.lr"),
+            std::string::npos)
+      << other.folder_problem();
+  expect_error([&] { other.train(); }, ExitCode::bad_input, {"a run of a different recipe"});
+}
+
 // As parse_recipe() does with a text.
 TEST(TrainingRun, RefusesARecipeThatWasFilledInWrongly) {
   const TempDir folder;
