@@ -116,7 +116,7 @@ ExitCode diff(const Options& options) {
   const LoadedCheckpoint first = load_from(options.path);
   const LoadedCheckpoint second = load_from(options.other_path);
   const Comparison comparison = compare_checkpoints(first.state(), second.state());
-  log::print(diff_report(comparison));
+  log::print(diff_report(first, second, comparison));
   return comparison.same_training_state() ? ExitCode::done : ExitCode::failure;
 }
 

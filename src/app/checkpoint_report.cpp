@@ -19,6 +19,8 @@
 #include "checkpoint/model_hash.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/train_attributes.hpp"
+#include "config/read_recipe.hpp"
+#include "config/recipe_difference.hpp"
 
 namespace quern {
 
@@ -118,6 +120,29 @@ nlohmann::ordered_json tensors_json(const std::vector<NamedTensor>& tensors) {
   return list;
 }
 
+// Of recipes whose texts differ: the keys that would make a run that is resumed another one.
+std::string recipe_lines(const LoadedCheckpoint& first, const LoadedCheckpoint& second) {
+  const auto recipe_of = [](const LoadedCheckpoint& checkpoint) {
+    return parse_recipe(checkpoint.state().origin.recipe, checkpoint.path().string());
+  };
+  const auto batch_of = [](const LoadedCheckpoint& checkpoint) {
+    return static_cast<int>(checkpoint.state().origin.global_batch);
+  };
+  std::string lines;
+  try {
+    for (const RecipeDifference& found :
+         differences(recipe_of(first), batch_of(first), recipe_of(second), batch_of(second)))
+      lines += printable("recipe: " + found.key + ": " + shown_value(found.ours) + " and " +
+                         shown_value(found.theirs)) +
+               "\n";
+  } catch (const InputError&) {
+    return "recipe differs, and this quern does not read both (show --recipe prints it)\n";
+  }
+  return lines.empty() ? "recipe differs only in what a resumed run may change (show --recipe "
+                         "prints it)\n"
+                       : lines;
+}
+
 }  // namespace
 
 std::string list_report(const fs::path& folder) {
@@ -215,7 +240,8 @@ std::string show_json(const LoadedCheckpoint& checkpoint) {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string diff_report(const Comparison& comparison) {
+std::string diff_report(const LoadedCheckpoint& first, const LoadedCheckpoint& second,
+                        const Comparison& comparison) {
   std::size_t width = 16;
   for (const TensorDifference& tensor : comparison.tensors) {
     width = std::max(width, printable(tensor.path).size() + 2);
@@ -229,7 +255,7 @@ std::string diff_report(const Comparison& comparison) {
   }
   for (const AttributeDifference& attribute : comparison.attributes) {
     text += attribute.name == "recipe"
-                ? "recipe differs (show --recipe prints it)\n"
+                ? recipe_lines(first, second)
                 : fmt::format("{}: {} and {}\n", attribute.name, printable(attribute.first),
                               printable(attribute.second));
   }

@@ -17,7 +17,9 @@ std::string list_report(const std::filesystem::path& folder);
 std::string show_report(const LoadedCheckpoint& checkpoint);
 std::string show_json(const LoadedCheckpoint& checkpoint);
 
-/// A line for each tensor and for each attribute that differs.
-std::string diff_report(const Comparison& comparison);
+/// A line for each tensor, for each attribute that differs, and for each key in which the recipes
+/// differ. `comparison`: of the two.
+std::string diff_report(const LoadedCheckpoint& first, const LoadedCheckpoint& second,
+                        const Comparison& comparison);
 
 }  // namespace quern

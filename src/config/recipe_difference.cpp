@@ -116,6 +116,14 @@ bool follows_from(const std::vector<RecipeDifference>& found, const Key<Recipe>&
 
 }  // namespace
 
+std::string shown_value(const std::string& value) {
+  constexpr std::size_t kMost = 100;
+  if (value.size() <= kMost) return value;
+  const std::size_t blank = value.rfind(' ', kMost);
+  return value.substr(0, blank == std::string::npos ? kMost : blank) + " ... (" +
+         std::to_string(value.size()) + " characters)";
+}
+
 std::vector<RecipeDifference> differences(const Recipe& our_recipe, int our_global_batch,
                                           const Recipe& their_recipe, int their_global_batch) {
   const Recipe ours = with_float_numbers(our_recipe);

@@ -18,6 +18,9 @@ struct RecipeDifference {
   bool may_be_asked_for = false;
 };
 
+/// A value for messages: lists, which may have a number for every pixel, without their ends.
+std::string shown_value(const std::string& value);
+
 /// The keys, in the order of docs/recipe-keys.md, that would make the resumed run another one; none
 /// when it may go on. Where a choice differs ("optimizer.type"), the keys that belong to it are
 /// left out.

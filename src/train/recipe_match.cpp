@@ -12,18 +12,9 @@ namespace {
 
 constexpr std::size_t kMostDifferences = 5;
 
-// Lists may have a number for every pixel.
-std::string shortened(const std::string& value) {
-  constexpr std::size_t kMost = 100;
-  if (value.size() <= kMost) return value;
-  const std::size_t blank = value.rfind(' ', kMost);
-  return value.substr(0, blank == std::string::npos ? kMost : blank) + " ... (" +
-         std::to_string(value.size()) + " characters)";
-}
-
 std::string text_of(const RecipeDifference& difference) {
-  return difference.key + " is " + shortened(difference.theirs) + " there, and " +
-         shortened(difference.ours) + " now";
+  return difference.key + " is " + shown_value(difference.theirs) + " there, and " +
+         shown_value(difference.ours) + " now";
 }
 
 std::string text_of(const std::vector<RecipeDifference>& found) {

@@ -160,6 +160,39 @@ TEST_F(CheckpointCommandTest, DiffTellsByItsExitStatus) {
   EXPECT_THAT(weights.output, ::testing::ContainsRegex("/model/fc1/weight +1 +0.5 +\\[4, 6\\]"));
 }
 
+TEST_F(CheckpointCommandTest, DiffNamesTheKeysOfRecipes) {
+  const TempDir others;
+  const std::string before = R"(
+name = "small"
+data = {source = "random", samples = 64, global_batch = 10}
+loss = {type = "cross_entropy"}
+train = {epochs = 3}
+optimizer = {type = "sgd", lr = 0.1}
+network = {input = [6], layers = [{type = "linear", name = "fc1", features = 4}]}
+)";
+  int count = 0;
+  const auto write = [&](const std::string& recipe) {
+    SampleRun sample(10);
+    sample.state().origin.recipe = recipe;
+    return write_checkpoint(others.path() / std::to_string(++count), sample.state()).string();
+  };
+  const auto with = [&](const std::string& old, const std::string& changed) {
+    std::string text = before;
+    return write(text.replace(text.find(old), old.size(), changed));
+  };
+  const std::string first = write(before);
+  const Outcome rates = run({"diff", first, with("lr = 0.1", "lr = 0.2, momentum = 0.5")});
+  EXPECT_EQ(rates.code, ExitCode::done) << "the same state";
+  EXPECT_THAT(rates.output, HasSubstr("\nrecipe: optimizer.lr: 0.1 and 0.2\n"));
+  EXPECT_THAT(rates.output, HasSubstr("\nrecipe: optimizer.momentum: 0.0 and 0.5\n"));
+  EXPECT_THAT(run({"diff", first, with("features = 4", "features = 5")}).output,
+              HasSubstr("\nrecipe: network.layers[0].features: 4 and 5\n"));
+  EXPECT_THAT(run({"diff", first, with("epochs = 3", "epochs = 9")}).output,
+              HasSubstr("\nrecipe differs only in what a resumed run may change (show"));
+  EXPECT_THAT(run({"diff", first, with("lr = 0.1", "rate = 0.1")}).output,
+              HasSubstr("\nrecipe differs, and this quern does not read both (show"));
+}
+
 TEST_F(CheckpointCommandTest, ExportWritesOnceUnlessForced) {
   const std::string out = run_ + "/model.safetensors";
   EXPECT_EQ(run({"export", run_, "--out", out}).code, ExitCode::done);
