@@ -53,7 +53,7 @@ ALL_LAYERS = """[
   {type = "concat", name = "wide", inputs = ["upsample1", "upsample1"]},
   {type = "conv2d", channels = 4, kernel = 2, name = "mixed"},
   {type = "flatten"},
-  {type = "group_norm", groups = 3, name = "flat-sets"},
+  {type = "group_norm", groups = 4, name = "flat-sets"},
   {type = "linear", features = 10, name = "head.fc"},
 ]"""
 ODD_POOLS = """[
