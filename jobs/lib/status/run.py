@@ -6,10 +6,9 @@ import os
 import re
 
 from . import files, jobs, sweep
+from .slurm import RUNNING, WAITING
 from .training import Training
 
-WAITING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "EXPEDITING", "RESV_DEL_HOLD", "SPECIAL_EXIT")
-RUNNING = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT")
 STATES = {"COMPLETED": "done", "CANCELLED": "cancelled", "LOST": "lost", "TIMEOUT": "out of time",
           "NODE_FAIL": "failed", "OUT_OF_MEMORY": "out of memory"}
 

@@ -11,9 +11,13 @@ import time
 # A job, or a task of an array. Times are Slurm's texts; reason: why it waits, or ended.
 Task = collections.namedtuple("Task", "id array state exit reason start elapsed limit nodes restarts")
 
-QUEUE_FORMAT = "%i|%F|%T|%S|%M|%l|%N|%r"
+# What squeue and sacct call the states of a task.
+WAITING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "EXPEDITING", "RESV_DEL_HOLD", "SPECIAL_EXIT")
+RUNNING = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT")
 ENDED = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY", "BOOT_FAIL",
          "DEADLINE")
+
+QUEUE_FORMAT = "%i|%F|%T|%S|%M|%l|%N|%r"
 NO_REASON = ("", "None", "NonZeroExitCode")
 NOT_LAUNCHED = "0:53"  # the script was not started
 TIMEOUT_S = 30

@@ -5,6 +5,7 @@ import os
 import re
 
 from . import files, jobs
+from .slurm import RUNNING, WAITING
 from .training import Training
 
 # What trials are compared by: the first of these that any of them has.
@@ -77,7 +78,6 @@ def numbers_of(ranges):
 
 
 def state_of(training, task):
-    from .run import RUNNING, WAITING
     if training.done:
         return "done"
     if training.gave_up:
